@@ -1,0 +1,1 @@
+"""LSP handlers: params in, one engine call, LSP types out; one file per feature."""

@@ -1,0 +1,1 @@
+"""The write path: traces to turns to chunks to a memory; at its bottom the shared floor."""

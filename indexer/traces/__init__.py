@@ -1,0 +1,1 @@
+"""Trace readers: one file per harness, one protocol (`base.TraceSource`)."""

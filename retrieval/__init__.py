@@ -1,0 +1,1 @@
+"""The read path: words and vectors to ranked hits with their provenance."""
