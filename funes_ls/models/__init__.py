@@ -1,0 +1,1 @@
+"""Getting models onto this disk: known models, sources, installing, choosing one."""

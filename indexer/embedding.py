@@ -1,0 +1,400 @@
+"""The models that turn text into vectors: where they live on disk, and running one.
+
+A model is a directory of `model.onnx`, `tokenizer.json`, `tokenizer_config.json` and
+`funes-model.json` (its card). Nothing here uses the network: `funes_ls.models` installs.
+"""
+
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from funes_ls.indexer.errors import BackendError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from fastembed import TextEmbedding
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+CARD_FILE = "funes-model.json"
+CARD_FORMAT = 1
+
+#: The model of memories shared with the reference, and where fastembed keeps it.
+BGE_STAMP = "BAAI/bge-small-en-v1.5"
+BGE_REPO = "Qdrant/bge-small-en-v1.5-onnx-Q"
+BGE_REVISION = "52398278842ec682c6f32300af41344b1c0b0bb2"
+BGE_FILES = ("model_optimized.onnx", "tokenizer.json", "tokenizer_config.json", "config.json")
+
+MINILM_STAMP = "sentence-transformers/all-MiniLM-L6-v2"
+MINILM_INT8_STAMP = f"{MINILM_STAMP}#int8"
+
+#: Which model `auto` takes when several are there.
+AUTO_ORDER = (BGE_STAMP, MINILM_INT8_STAMP, MINILM_STAMP)
+
+_INSTALL_HINT = "Run `funes model install`, or go on with words only."
+
+
+class FileCheck(Struct, frozen=True, kw_only=True):
+    """What a file of a model must be; the size is checked on every load, the hash on install."""
+
+    size_bytes: int
+    sha256: str
+
+
+class ModelCard(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What `funes-model.json` says of the model beside it.
+
+    Attributes:
+        stamp: What a memory made with this model is stamped with.
+        pooling: What is left to do on the graph's output: "none" when it gives one vector a text.
+        builtin: Name under which fastembed itself knows the model, "" when it does not.
+        query_prefix: Put before a query, never before a chunk.
+        files: Checks by file name.
+    """
+
+    name: str
+    stamp: str
+    dim: int
+    max_tokens: int
+    format: int = CARD_FORMAT
+    precision: str = "fp32"
+    pooling: Literal["none", "mean", "cls"] = "none"
+    builtin: str = ""
+    query_prefix: str = ""
+    model_file: str = "model.onnx"
+    origin: str = ""
+    license: str = ""
+    files: dict[str, FileCheck] = {}
+
+
+class InstalledModel(Struct, frozen=True, kw_only=True):
+    """A model that can be loaded without the network."""
+
+    name: str
+    stamp: str
+    dim: int
+    max_tokens: int
+    precision: str
+    path: Path
+    size_bytes: int
+    origin: str
+
+
+class Embedder(Protocol):
+    """A loaded model; safe to call from several threads."""
+
+    stamp: str
+    dim: int
+    max_tokens: int
+
+    def encode(self, texts: Sequence[str]) -> "Vectors":
+        """Return (len(texts), dim) float32, L2-normalised, in input order."""
+        ...
+
+    def encode_iter(self, texts: Sequence[str]) -> Iterator[tuple[int, "Vectors"]]:
+        """Yield (position, vector) as each is done; closing the iterator ends the work."""
+        ...
+
+    def encode_query(self, text: str) -> "Vectors":
+        """Return (dim,) float32, L2-normalised."""
+        ...
+
+
+def load(ref: str, models_dir: Path, *, threads: int = 2, nice: int = 5) -> Embedder:
+    """Return the embedder of a model; takes about a second, most of it imports.
+
+    Args:
+        ref: `auto`, a stamp, the name of an installed model, or a model directory.
+        models_dir: Where models are installed.
+        threads: How many texts are encoded at once, each on one thread.
+        nice: By how much the threads of `encode` step back behind other work (Linux only).
+
+    Raises:
+        BackendError: kind `no_model` when nothing here answers to `ref`, `bad_model` when its
+            files are damaged.
+    """
+    directory, card = _locate(ref, models_dir)
+    _check_sizes(directory, card)
+    try:
+        model = _open(directory, card)
+    except Exception as exc:  # onnxruntime and tokenizers raise types of their own for bad files
+        raise _bad_model(card.name, directory, str(exc).splitlines()[0]) from exc
+    return _FastembedEmbedder(model, card, threads=threads, nice=nice)
+
+
+def installed(models_dir: Path) -> list[InstalledModel]:
+    """Return every model that loads without the network, by name; damaged cards are left out."""
+    found = []
+    for path in sorted(models_dir.glob(f"*/{CARD_FILE}")):
+        card = _read_card(path.parent)
+        if card is not None:
+            found.append(_described(path.parent, card))
+    snapshot = cached_bge(models_dir)
+    if snapshot is not None and all(model.stamp != BGE_STAMP for model in found):
+        found.append(_described(snapshot, bge_card("cache")))
+    return found
+
+
+def resolve_auto(models_dir: Path) -> str | None:
+    """Return the stamp that `auto` means with what is on this disk, None when nothing is.
+
+    `models_dir/default`, written by `funes model use`, goes first.
+    """
+    there = installed(models_dir)
+    chosen = read_default(models_dir)
+    for wanted in (chosen, *AUTO_ORDER):
+        for model in there:
+            if wanted in (model.stamp, model.name):
+                return model.stamp
+    return there[0].stamp if there else None
+
+
+def read_default(models_dir: Path) -> str:
+    """Return what `funes model use` chose, "" when nothing."""
+    try:
+        return (models_dir / "default").read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+def read_card(directory: Path) -> ModelCard:
+    """Return the card of a model directory.
+
+    Raises:
+        BackendError: kind `no_model` without one, `bad_model` when it cannot be used.
+    """
+    if not (directory / CARD_FILE).is_file():
+        raise BackendError(
+            f"There is no model in {directory}: it has no {CARD_FILE}.",
+            hint=f"Run `funes model install --from {directory}`.",
+            kind="no_model",
+        )
+    card = _read_card(directory)
+    if card is None or card.format > CARD_FORMAT:
+        raise _bad_model(directory.name, directory, f"{CARD_FILE} is not one this version reads")
+    return card
+
+
+def bge_card(origin: str) -> ModelCard:
+    """Return the card of the model that fastembed knows by itself."""
+    return ModelCard(
+        name="bge-small-en-v1.5",
+        stamp=BGE_STAMP,
+        dim=384,
+        max_tokens=512,
+        precision="fp16",
+        pooling="cls",
+        builtin=BGE_STAMP,
+        model_file=BGE_FILES[0],
+        origin=origin,
+        license="MIT",
+    )
+
+
+def cached_bge(models_dir: Path) -> Path | None:
+    """Return a whole snapshot of bge-small that some program already downloaded, or None."""
+    for cache in hub_caches(models_dir):
+        for snapshot in sorted(_snapshots(cache), key=lambda path: path.name != BGE_REVISION):
+            if all((snapshot / name).is_file() for name in BGE_FILES[:3]):
+                return snapshot
+    return None
+
+
+def hub_caches(models_dir: Path) -> list[Path]:
+    """Return the folders where hub downloads may lie, our own first."""
+    env = os.environ
+    hf_home = env.get("HF_HOME") or Path(env.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
+    named = [
+        str(models_dir / "hub"),
+        env.get("FASTEMBED_CACHE_PATH"),
+        env.get("HF_HUB_CACHE"),
+        str(Path(hf_home) / "hub"),
+    ]
+    return [Path(name).expanduser() for name in named if name]
+
+
+def _snapshots(cache: Path) -> Iterator[Path]:
+    """Older fastembed wrote the repository's name in lower case."""
+    folder = f"models--{BGE_REPO.replace('/', '--')}"
+    for name in (folder, f"models--{BGE_REPO.lower().replace('/', '--')}"):
+        yield from (cache / name / "snapshots").glob("*")
+
+
+def _locate(ref: str, models_dir: Path) -> tuple[Path, ModelCard]:
+    wanted = resolve_auto(models_dir) if ref == "auto" else ref
+    if wanted is None:
+        raise BackendError("No model is installed.", hint=_INSTALL_HINT, kind="no_model")
+    for path in sorted(models_dir.glob(f"*/{CARD_FILE}")):
+        card = _read_card(path.parent)
+        if card is not None and wanted in (card.stamp, card.name):
+            return path.parent, read_card(path.parent)
+    snapshot = cached_bge(models_dir) if wanted in (BGE_STAMP, bge_card("").name) else None
+    if snapshot is not None:
+        return snapshot, bge_card("cache")
+    directory = Path(wanted).expanduser()
+    if directory.is_dir():
+        return directory, read_card(directory)
+    raise BackendError(
+        f"The model {wanted} is not installed.",
+        hint=f"Run `funes model install {wanted}`, or go on with words only.",
+        kind="no_model",
+    )
+
+
+def _read_card(directory: Path) -> ModelCard | None:
+    try:
+        return msgspec.json.decode((directory / CARD_FILE).read_bytes(), type=ModelCard)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _described(directory: Path, card: ModelCard) -> InstalledModel:
+    return InstalledModel(
+        name=card.name,
+        stamp=card.stamp,
+        dim=card.dim,
+        max_tokens=card.max_tokens,
+        precision=card.precision,
+        path=directory,
+        size_bytes=sum(path.stat().st_size for path in directory.rglob("*") if path.is_file()),
+        origin=card.origin,
+    )
+
+
+def _check_sizes(directory: Path, card: ModelCard) -> None:
+    for name, check in card.files.items():
+        try:
+            size_bytes = (directory / name).stat().st_size
+        except OSError:
+            raise _bad_model(card.name, directory, f"{name} is missing") from None
+        if size_bytes != check.size_bytes:
+            raise _bad_model(card.name, directory, f"{name} is damaged")
+
+
+def _bad_model(name: str, directory: Path, reason: str) -> BackendError:
+    return BackendError(
+        f"The model {name} in {directory} cannot be used: {reason}.",
+        hint=f"Run `funes model install {name}` to get it again.",
+        kind="bad_model",
+    )
+
+
+def _open(directory: Path, card: ModelCard) -> "TextEmbedding":
+    """Open it in fastembed, which is given the directory and so never looks for a download."""
+    from fastembed import TextEmbedding
+
+    return TextEmbedding(
+        model_name=card.builtin or _register(directory, card),
+        cache_dir=str(directory),
+        specific_model_path=str(directory),
+        threads=1,
+        providers=["CPUExecutionProvider"],
+    )
+
+
+_register_lock = threading.Lock()
+
+
+def _register(directory: Path, card: ModelCard) -> str:
+    """Make the model known to fastembed, whose registry is one per process and only grows."""
+    from fastembed import TextEmbedding
+    from fastembed.common.model_description import ModelSource, PoolingType
+
+    pooling = {"none": PoolingType.DISABLED, "mean": PoolingType.MEAN, "cls": PoolingType.CLS}
+    name = f"funes:{card.pooling}:{card.dim}:{directory.resolve() / card.model_file}"
+    with _register_lock:
+        known = {model["model"].lower() for model in TextEmbedding.list_supported_models()}
+        if name.lower() not in known:
+            TextEmbedding.add_custom_model(
+                model=name,
+                pooling=pooling[card.pooling],
+                normalization=True,
+                sources=ModelSource(hf=name),
+                dim=card.dim,
+                model_file=card.model_file,
+            )
+    return name
+
+
+class _FastembedEmbedder:
+    """Runs one text at a time per thread.
+
+    Batches do not pay on a CPU: padding eats what they save, and int8 scales, shared by a
+    batch, would make a vector depend on the texts next to it.
+    """
+
+    def __init__(
+        self, model: "TextEmbedding", card: ModelCard, *, threads: int, nice: int
+    ) -> None:
+        self.stamp = card.stamp
+        self.dim = card.dim
+        self.max_tokens = card.max_tokens
+        self._prefix = card.query_prefix
+        self._model = model
+        self._threads = threads
+        self._nice = nice
+
+    def encode(self, texts: Sequence[str]) -> "Vectors":
+        """Return (len(texts), dim) float32, L2-normalised, in input order."""
+        import numpy as np
+
+        vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
+        for position, vector in self.encode_iter(texts):
+            vectors[position] = vector
+        return vectors
+
+    def encode_iter(self, texts: Sequence[str]) -> Iterator[tuple[int, "Vectors"]]:
+        """Yield (position, vector) as each is done, equal texts encoded once.
+
+        Closing the iterator ends the work after the few texts already begun.
+        """
+        places: dict[str, list[int]] = {}
+        for position, text in enumerate(texts):
+            places.setdefault(text, []).append(position)
+        pool = ThreadPoolExecutor(self._threads, initializer=partial(_step_back, self._nice))
+        begun: deque[tuple[str, Future[Vectors]]] = deque()
+        try:
+            for text in places:
+                begun.append((text, pool.submit(self._one, text)))
+                if len(begun) > 2 * self._threads:
+                    yield from _finished(begun, places)
+            while begun:
+                yield from _finished(begun, places)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def encode_query(self, text: str) -> "Vectors":
+        """Return (dim,) float32, L2-normalised."""
+        return self._one(self._prefix + text)
+
+    def _one(self, text: str) -> "Vectors":
+        import numpy as np
+
+        vector: Any = next(iter(self._model.embed([text], batch_size=1)))
+        return np.asarray(vector, dtype=np.float32)
+
+
+def _finished(
+    begun: "deque[tuple[str, Future[Vectors]]]", places: dict[str, list[int]]
+) -> "Iterator[tuple[int, Vectors]]":
+    text, future = begun.popleft()
+    vector = future.result()
+    for position in places[text]:
+        yield position, vector
+
+
+def _step_back(nice: int) -> None:
+    """Lower the calling thread's own priority; only Linux has one per thread."""
+    if sys.platform == "linux" and nice:
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + nice)
