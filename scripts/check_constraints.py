@@ -16,7 +16,9 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 _HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}\b")
-_ADDRESS = re.compile(r"://|--(?:extra-)?index-url|--find-links|--trusted-host|^-[if]\b", re.MULTILINE)
+_ADDRESS = re.compile(
+    r"://|--(?:extra-)?index-url|--find-links|--trusted-host|^-[if]\b", re.MULTILINE
+)
 
 
 def wanted(pyproject: Path) -> list[Requirement]:
