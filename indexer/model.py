@@ -43,6 +43,7 @@ class Turn(Struct, frozen=True, kw_only=True):
         record: Index of the trace record it came from, for ids and messages.
         ext_blocks: What to store instead of `blocks` where the compat text is unusable
             (same ids); None almost always.
+        compat_uuid: The compat turn id where it is not `turn_uuid`, None almost always.
     """
 
     session_id: str
@@ -58,6 +59,7 @@ class Turn(Struct, frozen=True, kw_only=True):
     record: int
     extra: bool = False
     ext_blocks: tuple[Block, ...] | None = None
+    compat_uuid: str | None = None
 
 
 class SessionMeta(Struct, kw_only=True):

@@ -1,1 +1,6 @@
-"""Trace readers: one file per harness, one protocol (`base.TraceSource`)."""
+"""Readers of agent session traces, one file per harness."""
+
+from funes_ls.indexer.traces.base import Reading, TraceSource, Unit
+from funes_ls.indexer.traces.registry import detect, source_for, sources
+
+__all__ = ["Reading", "TraceSource", "Unit", "detect", "source_for", "sources"]

@@ -1,0 +1,82 @@
+"""What every trace reader offers: units under a root, and a streaming reading of one unit."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from funes_ls.indexer.model import Problem, SessionMeta, Turn
+
+
+class Unit(Struct, frozen=True, kw_only=True):
+    """One session's trace on disk.
+
+    Attributes:
+        key: Stable id of the source: the path as found under the root; for a database or a
+            Parquet file `<path>#<session id>`.
+        harness: Facet stored in rows, "" when the rows of a Parquet file tell it themselves.
+        path: Real file to read, links resolved.
+        size: Bytes; for Hermes the number of messages.
+        mtime_ns: Modification time; for Hermes the highest message id.
+        subagent: Whether the path says that a sub-agent wrote it.
+        row: Row of the session in a Parquet file, -1 elsewhere.
+    """
+
+    key: str
+    harness: str
+    path: Path
+    size: int
+    mtime_ns: int
+    inode: int
+    subagent: bool = False
+    row: int = -1
+
+
+class Reading(Protocol):
+    """One pass over a unit; iterate it once, then ask it what was read.
+
+    Attributes:
+        session: What the trace says of its session; whole after iteration.
+        restarted: The given resume state did not fit, so the turns are those of the whole trace.
+        late_names: A tool name was learnt after a nameless result that needs it had been given;
+            read the unit again without resume state for the compat rows.
+        skipped: How many records of each unknown type were passed over, by type.
+    """
+
+    session: SessionMeta
+    restarted: bool
+    late_names: bool
+    skipped: dict[str, int]
+
+    def __iter__(self) -> Iterator[Turn | Problem]:
+        """Yield turns in file order, and a problem for each part that cannot be read."""
+        ...
+
+    @property
+    def resume(self) -> bytes:
+        """State to pass to the next read of the same session, b"" when nothing can be resumed."""
+        ...
+
+    @property
+    def offset(self) -> int:
+        """Bytes read up to the end of the last record taken."""
+        ...
+
+
+class TraceSource(Protocol):
+    """The reader of one harness."""
+
+    harness: str
+
+    def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
+        """Return the places the harness keeps sessions in, existing or not."""
+        ...
+
+    def units(self, root: Path) -> Iterator[Unit | Problem]:
+        """Yield the sessions under a root: newest first, sub-agents last, each real file once."""
+        ...
+
+    def read(self, unit: Unit, *, resume: bytes | None = None) -> Reading:
+        """Return a reading of a unit; with resume state, of what was added since."""
+        ...

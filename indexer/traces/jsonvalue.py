@@ -1,0 +1,116 @@
+"""JSON as the compat profile reads and writes it (the verdicts and the form of Rust's serde_json).
+
+msgspec agrees with serde_json on syntax, escapes, UTF-8 and float formatting, and is the fast path.
+What differs is handled here: nesting depth, `-0`, and integers beyond 64 bits.
+"""
+
+import json
+import re
+from typing import Any
+
+import msgspec
+
+from funes_ls.indexer.chunk import WHITESPACE
+
+#: serde_json refuses the 128th nested array or object.
+MAX_DEPTH = 127
+_EXOTIC = re.compile(rb"[:\[,]\s*-(?:0[\s,}\]]|\d{19})|[:\[,]\s*\d{20}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+_CARE = json.JSONDecoder(strict=False)
+
+
+def parse(raw: bytes | bytearray | str) -> Any:
+    """Return the value of a JSON text that serde_json takes.
+
+    Raises:
+        ValueError: serde_json refuses the text.
+    """
+    try:
+        value = _decode(raw)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as exc:
+        raise ValueError(str(exc)) from exc
+    if _may_nest(raw) and depth_over(value, MAX_DEPTH):
+        raise ValueError("nested too deeply")
+    return value
+
+
+def _may_nest(raw: bytes | bytearray | str) -> bool:
+    """Tell cheaply whether a text could nest too deeply."""
+    if isinstance(raw, str):
+        return raw.count("[") + raw.count("{") > MAX_DEPTH
+    return raw.count(b"[") + raw.count(b"{") > MAX_DEPTH
+
+
+def depth_over(value: Any, limit: int) -> bool:
+    """Tell whether arrays and objects nest more than `limit` deep."""
+    level: list[Any] = [value]
+    for _ in range(limit + 1):
+        below: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                below.extend(item.values())
+            elif isinstance(item, list):
+                below.extend(item)
+        if not below and not any(isinstance(item, (dict, list)) for item in level):
+            return False
+        level = [item for item in below if isinstance(item, (dict, list))]
+        if not level:
+            return False
+    return True
+
+
+def is_exotic(raw: bytes | bytearray) -> bool:
+    """Tell whether a text holds numbers that msgspec and serde_json read differently."""
+    return _EXOTIC.search(raw) is not None
+
+
+def parse_exact(raw: bytes | bytearray) -> Any:
+    """Return the value of a text that `parse` takes, with numbers exactly as serde_json has them."""
+    text = raw.decode("utf-8", "replace").strip(WHITESPACE)
+    return json.loads(text, parse_int=_exact_int)
+
+
+def _exact_int(digits: str) -> int | float:
+    value = int(digits)
+    if digits == "-0" or not -(2**63) <= value < 2**64:
+        return float(digits)
+    return value
+
+
+def dumps(value: Any) -> str:
+    """Return compact JSON: keys in source order, non-ASCII literal, floats as serde_json."""
+    return _encode(value).decode("utf-8")
+
+
+def number_text(value: float) -> str:
+    """Return a JSON number as text."""
+    return dumps(value)
+
+
+def parse_with_care(text: str, start: int = 0) -> tuple[Any, int]:
+    """Return a value that only a lenient reader takes, and where it ends.
+
+    Takes NaN and Infinity, control characters in strings, and half surrogate pairs, each of which
+    becomes U+FFFD.
+
+    Raises:
+        ValueError: not even a lenient reader can read it.
+    """
+    try:
+        value, end = _CARE.raw_decode(text, start)
+        return _without_surrogates(value), end
+    except RecursionError as exc:
+        raise ValueError("nested too deeply") from exc
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_without_surrogates(item) for item in value]
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    return value

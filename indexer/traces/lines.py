@@ -1,0 +1,157 @@
+"""Lines of a JSONL trace in bounded memory, and what each of them is worth."""
+
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from msgspec import Struct
+
+from funes_ls.indexer.chunk import WHITESPACE
+from funes_ls.indexer.traces import jsonvalue
+
+#: Longer lines are passed over without being held.
+MAX_LINE_BYTES = 128 << 20
+_STEP = 1 << 20
+_NULS = re.compile("\0+")
+_RECORD_START = re.compile(r'\{\s*"(?:type|parentUuid|timestamp|ordinal|id|uuid|sessionId)"')
+_MAX_RESYNCS = 16
+
+
+class Line(Struct, frozen=True):
+    """One line of a file.
+
+    Attributes:
+        raw: Its bytes with the line feed; empty when it was too long to hold.
+        end: Offset just behind it.
+        whole: Whether it ends in a line feed.
+        too_long: Whether it was passed over.
+    """
+
+    raw: bytes | bytearray
+    end: int
+    whole: bool
+    too_long: bool = False
+
+
+class Content(Struct, frozen=True):
+    """What a line holds.
+
+    Attributes:
+        records: Values in order; one for an ordinary line.
+        compat: Whether the compat profile takes the line.
+        lost: Whether part of the line could not be read.
+    """
+
+    records: tuple[Any, ...]
+    compat: bool
+    lost: bool
+
+
+def open_trace(path: Path) -> BinaryIO:
+    """Open a trace for reading; what is compressed with zstd is read as what it holds."""
+    raw = path.open("rb", buffering=0)
+    if path.suffix != ".zst":
+        return io.BufferedReader(raw, _STEP)
+    import zstandard  # heavy, and few traces need it
+
+    decompressor = zstandard.ZstdDecompressor()
+    stream = decompressor.stream_reader(raw, read_across_frames=True, closefd=True)
+    return io.BufferedReader(stream, _STEP)  # type: ignore[arg-type]  # has all it needs of RawIOBase
+
+
+def read_lines(file: BinaryIO, start: int, *, limit: int | None = None) -> Iterator[Line]:
+    """Yield the lines of a file that stands at offset `start`, up to offset `limit`."""
+    position = start
+    while limit is None or position < limit:
+        room = _STEP if limit is None else min(_STEP, limit - position)
+        raw = file.readline(room)
+        if not raw:
+            return
+        position += len(raw)
+        if raw.endswith(b"\n"):
+            yield Line(raw, position, True)
+            continue
+        line = _long_line(file, raw, position, limit)
+        yield line
+        position = line.end
+
+
+def _long_line(file: BinaryIO, head: bytes, position: int, limit: int | None) -> Line:
+    """Return the rest of a line whose first part is `head`."""
+    held = bytearray(head)
+    too_long = False
+    while limit is None or position < limit:
+        part = file.readline(_STEP if limit is None else min(_STEP, limit - position))
+        if not part:
+            break
+        position += len(part)
+        if too_long or len(held) + len(part) > MAX_LINE_BYTES:
+            too_long, held = True, bytearray()
+        else:
+            held += part
+        if part.endswith(b"\n"):
+            return Line(held, position, True, too_long)
+    return Line(held, position, False, too_long)
+
+
+def content(raw: bytes | bytearray) -> Content | None:
+    """Return what a line holds, None when it is blank."""
+    try:
+        return Content((jsonvalue.parse(raw),), True, False)
+    except ValueError:
+        pass
+    text = raw.decode("utf-8", "replace").strip(WHITESPACE)
+    if not text:
+        return None
+    try:
+        return Content((jsonvalue.parse(text),), True, False)
+    except ValueError:
+        return _with_care(text)
+
+
+def compat_record(raw: bytes | bytearray) -> dict[str, Any] | None:
+    """Return the record of a line that the compat profile takes, None for any other line."""
+    found = content(raw)
+    if found is None or not found.compat:
+        return None
+    record = found.records[0]
+    return record if isinstance(record, dict) else None
+
+
+def _with_care(text: str) -> Content:
+    records: list[Any] = []
+    lost = False
+    for piece in _NULS.split(text):
+        found, whole = _objects_in(piece.strip(WHITESPACE + "\ufeff"))
+        records += found
+        lost = lost or not whole
+    return Content(tuple(records), False, lost or not records)
+
+
+def _objects_in(text: str) -> tuple[list[Any], bool]:
+    """Return the objects of a damaged line, and whether nothing else was in it.
+
+    A record cut short by a crash may have the next one glued to it, so reading goes on at the next
+    place that looks like the start of a record.
+    """
+    found: list[Any] = []
+    at, whole = 0, True
+    for _ in range(_MAX_RESYNCS):
+        if at >= len(text):
+            break
+        try:
+            value, at = jsonvalue.parse_with_care(text, at)
+        except ValueError:
+            whole = False
+            start = _RECORD_START.search(text, at + 1)
+            if start is None:
+                break
+            at = start.start()
+            continue
+        if isinstance(value, dict):
+            found.append(value)
+        while at < len(text) and text[at] in WHITESPACE:
+            at += 1
+    return found, whole

@@ -1,0 +1,113 @@
+"""Finds trace files under a root: every real file once, links followed, nothing odd opened."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from funes_ls.indexer.model import Problem
+
+_MAX_DEPTH = 64
+
+
+class Found(Struct, frozen=True):
+    """A regular file: where it was found, where it really is, and its `stat`."""
+
+    path: Path
+    real: Path
+    stat: os.stat_result
+
+
+class _Walk:
+    """What one walk has seen so far."""
+
+    def __init__(self, root: Path, suffixes: tuple[str, ...]) -> None:
+        self.suffixes = suffixes
+        self.root = Path(os.path.realpath(root))
+        self.dirs: set[tuple[int, int]] = set()
+        self.files: set[Path] = set()
+        self.links: list[Path] = []
+
+
+def find_files(root: Path, suffixes: tuple[str, ...]) -> Iterator[Found | Problem]:
+    """Yield the regular files below a root (or the root itself) whose names end in a suffix.
+
+    Places that are really below the root come before links to them, so a file is found under its
+    own name where it has one. A dangling link, and anything with such a name that is no file, is
+    one problem. A link to a folder that holds the root is not followed.
+    """
+    walk = _Walk(root, suffixes)
+    if not root.is_dir():
+        yield from _file(root, walk)
+        return
+    yield from _folder(root, walk, 0)
+    while walk.links:
+        link = walk.links.pop(0)
+        yield from _link(link, walk)
+
+
+def _folder(folder: Path, walk: _Walk, depth: int) -> Iterator[Found | Problem]:
+    try:
+        info = folder.stat()
+        if (info.st_dev, info.st_ino) in walk.dirs:
+            return
+        walk.dirs.add((info.st_dev, info.st_ino))
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+    except OSError as exc:
+        yield Problem(path=str(folder), kind="unreadable", message=_why(exc))
+        return
+    for entry in entries:
+        path = folder / entry.name
+        if entry.is_symlink():
+            walk.links.append(path)
+        elif entry.is_dir(follow_symlinks=False) and not _named(entry.name, walk):
+            if depth < _MAX_DEPTH:
+                yield from _folder(path, walk, depth + 1)
+        elif _named(entry.name, walk):
+            yield from _file(path, walk)
+
+
+def _link(link: Path, walk: _Walk) -> Iterator[Found | Problem]:
+    try:
+        is_folder = stat.S_ISDIR(link.stat().st_mode)
+    except OSError as exc:
+        yield Problem(path=str(link), kind="dangling_link", message=_why(exc))
+        return
+    if not is_folder:
+        if _named(link.name, walk):
+            yield from _file(link, walk)
+        return
+    real = Path(os.path.realpath(link))
+    if not walk.root.is_relative_to(real):
+        yield from _folder(link, walk, 0)
+
+
+def _file(path: Path, walk: _Walk) -> Iterator[Found | Problem]:
+    try:
+        info = path.stat()
+    except OSError as exc:
+        yield Problem(path=str(path), kind="unreadable", message=_why(exc))
+        return
+    if not stat.S_ISREG(info.st_mode):
+        yield Problem(path=str(path), kind="not_a_file", message="It is not a regular file.")
+        return
+    real = Path(os.path.realpath(path))
+    if real not in walk.files:
+        walk.files.add(real)
+        yield Found(path, real, info)
+
+
+def _named(name: str, walk: _Walk) -> bool:
+    return name.endswith(walk.suffixes)
+
+
+def _why(exc: OSError) -> str:
+    return f"{exc.strerror or 'It cannot be read'}."
+
+
+def newest_first(found: list[Found]) -> list[Found]:
+    """Return files by modification time, newest first, equal times by path."""
+    return sorted(found, key=lambda file: (-file.stat.st_mtime_ns, str(file.path)))
