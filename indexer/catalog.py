@@ -1,0 +1,671 @@
+"""The catalog: one SQLite file for all that is small and changes together.
+
+It holds the queue of rows whose vectors are still to come, what is known of sessions and of the
+files they were read from, tombstones, problems, and a few counters. Plain statements, one
+transaction for what belongs together; many readers, one writer.
+"""
+
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from funes_ls.indexer.errors import BackendError, MemoryStateError
+from funes_ls.indexer.model import TIERS, Chunk, Problem
+
+#: Number of the catalog's layout; a higher one is refused.
+FORMAT = 1
+QUEUED, MOVING = 0, 1
+_BUSY_S = 10.0
+_MANY = 500
+_LATEST = 1 << 52
+
+_SCHEMA = """
+CREATE TABLE pending (
+    n INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    priority INTEGER NOT NULL,
+    state INTEGER NOT NULL DEFAULT 0,
+    session_id TEXT NOT NULL, workdir TEXT, turn_uuid TEXT, parent_uuid TEXT, seq INTEGER,
+    ts TEXT, ts_us INTEGER, role TEXT, block_type TEXT, tool_name TEXT, source_path TEXT,
+    block_idx INTEGER, split_idx INTEGER, harness TEXT, repo TEXT, text TEXT NOT NULL
+);
+CREATE INDEX pending_next ON pending(state, priority, n);
+CREATE INDEX pending_session ON pending(session_id);
+CREATE TABLE sessions (
+    session_id TEXT PRIMARY KEY, harness TEXT NOT NULL DEFAULT '', cwd TEXT NOT NULL DEFAULT '',
+    workdir TEXT NOT NULL DEFAULT '', repo TEXT NOT NULL DEFAULT '',
+    branch TEXT NOT NULL DEFAULT '', title TEXT NOT NULL DEFAULT '',
+    started_us INTEGER, ended_us INTEGER, time_source TEXT NOT NULL DEFAULT '',
+    parent_id TEXT NOT NULL DEFAULT '', link TEXT NOT NULL DEFAULT '',
+    inner_id TEXT NOT NULL DEFAULT '', source_path TEXT NOT NULL DEFAULT '',
+    source_key TEXT NOT NULL DEFAULT '', subagent INTEGER NOT NULL DEFAULT 0,
+    turns INTEGER NOT NULL DEFAULT 0, chunks INTEGER NOT NULL DEFAULT 0,
+    updated_at INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE INDEX sessions_started ON sessions(started_us);
+CREATE TABLE sources (
+    key TEXT PRIMARY KEY, harness TEXT NOT NULL, path TEXT NOT NULL, session_id TEXT NOT NULL,
+    size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL,
+    tier INTEGER NOT NULL, resume BLOB, updated_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX sources_session ON sources(session_id);
+CREATE TABLE session_files (
+    session_id TEXT NOT NULL, path TEXT NOT NULL, name TEXT NOT NULL,
+    PRIMARY KEY (session_id, path)
+) WITHOUT ROWID;
+CREATE INDEX session_files_name ON session_files(name);
+CREATE TABLE problems (
+    path TEXT NOT NULL, line INTEGER NOT NULL, kind TEXT NOT NULL, message TEXT NOT NULL,
+    PRIMARY KEY (path, line, kind)
+) WITHOUT ROWID;
+CREATE TABLE tombstones (session_id TEXT PRIMARY KEY, deleted_at INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE removals (id TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE embedded (session_id TEXT PRIMARY KEY, chunks INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE kv (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+"""
+
+_ROW_FIELDS = (
+    "id", "session_id", "workdir", "turn_uuid", "parent_uuid", "seq", "ts", "ts_us", "role",
+    "block_type", "tool_name", "source_path", "block_idx", "split_idx", "harness", "repo", "text",
+)  # fmt: skip
+_ROW_COLUMNS = ", ".join(_ROW_FIELDS)
+_INSERT_ROW = (
+    f"INSERT OR IGNORE INTO pending(priority, {_ROW_COLUMNS}) VALUES (?{', ?' * len(_ROW_FIELDS)})"
+)
+
+
+class Session(Struct, frozen=True, kw_only=True):
+    """What is known of one session; times in UTC µs.
+
+    Attributes:
+        repo: `owner/name` of every git remote, sorted, space-joined; "" when unresolved.
+        time_source: How the times are known: `recorded`, `file` or "" (unknown).
+        turns: Turns with at least one row.
+        chunks: Rows, embedded or not.
+        updated_at: When this record was last written, UTC µs.
+    """
+
+    session_id: str
+    harness: str = ""
+    cwd: str = ""
+    workdir: str = ""
+    repo: str = ""
+    branch: str = ""
+    title: str = ""
+    started_us: int | None = None
+    ended_us: int | None = None
+    time_source: str = ""
+    parent_id: str = ""
+    link: str = ""
+    inner_id: str = ""
+    source_path: str = ""
+    source_key: str = ""
+    subagent: bool = False
+    turns: int = 0
+    chunks: int = 0
+    updated_at: int = 0
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """How far one trace has been read.
+
+    Attributes:
+        key: Stable id of the trace, as its reader gives it.
+        size: Bytes at the last read (Hermes: messages).
+        tier: 1 text, 2 also tool calls, 3 also tool results.
+        resume: The reader's own state, opaque here; None reads the trace whole next time.
+    """
+
+    key: str
+    harness: str
+    path: str
+    session_id: str
+    size: int
+    mtime_ns: int
+    inode: int
+    tier: int = 3
+    resume: bytes | None = None
+    updated_at: int = 0
+
+
+class SessionFilter(Struct, frozen=True, kw_only=True):
+    """Which sessions to list; empty values ask for nothing.
+
+    Attributes:
+        repo: One `owner/name`, compared without case.
+        cwd: A directory: sessions recorded there or below it.
+        project: A directory, the last folder names of one, or a munged workdir.
+        path: A file touched: exact, by its last components, or a folder above it.
+        since_us: Sessions that ended at or after it.
+        until_us: Sessions that started before it.
+        text: Words that the title must hold.
+    """
+
+    harness: str = ""
+    repo: str = ""
+    cwd: str = ""
+    project: str = ""
+    branch: str = ""
+    path: str = ""
+    since_us: int | None = None
+    until_us: int | None = None
+    text: str = ""
+    no_subagents: bool = False
+
+
+_SESSION_FIELDS = Session.__struct_fields__
+_SOURCE_FIELDS = Source.__struct_fields__
+
+
+def priority(block_type: str, started_us: int | None, *, subagent: bool = False) -> int:
+    """Return a row's place in the queue, lower first: tier, then sub-agents last, then newest."""
+    age = _LATEST - max(0, min(started_us or 0, _LATEST))
+    return TIERS.get(block_type, 1) << 54 | subagent << 53 | age
+
+
+class Catalog:
+    """An open catalog; safe to share between threads."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path | None) -> None:
+        self._db = connection
+        self._lock = threading.RLock()
+        self._depth = 0
+        self.path = path
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Make everything inside one change: all of it or none; may be nested.
+
+        Raises:
+            BackendError: kind `disk`: it could not be written; nothing was changed.
+        """
+        with self._lock:
+            outer = self._depth == 0
+            self._depth += 1
+            try:
+                if outer:
+                    self._db.execute("BEGIN IMMEDIATE")
+                yield
+                if outer:
+                    self._db.execute("COMMIT")
+            except BaseException as exc:
+                if outer and self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                if isinstance(exc, sqlite3.Error):
+                    raise _failed(self.path, exc) from exc
+                raise
+            finally:
+                self._depth -= 1
+
+    # Rows that wait for their vector
+
+    def add_pending(
+        self, rows: Iterable[Chunk], *, started_us: int | None = None, subagent: bool = False
+    ) -> int:
+        """Queue rows, those of known ids left out, and return how many are new."""
+        with self.transaction():
+            before = self._db.total_changes
+            self._db.executemany(
+                _INSERT_ROW,
+                ((priority(row.block_type, started_us, subagent=subagent), *_values(row))
+                 for row in rows),
+            )  # fmt: skip
+            added = self._db.total_changes - before
+            if added:
+                self.bump_generation()
+            return added
+
+    def next_pending(self, limit: int) -> list[Chunk]:
+        """Return the first rows of the queue, in order."""
+        return self._rows("WHERE state = ? ORDER BY priority, n LIMIT ?", (QUEUED, limit))
+
+    def mark_moving(self, ids: Sequence[str]) -> None:
+        """Note that rows are about to be appended to the dataset."""
+        with self.transaction():
+            self._many("UPDATE pending SET state = 1 WHERE id = ?", ids)
+
+    def mark_queued(self, ids: Sequence[str]) -> None:
+        """Put rows back whose append did not happen."""
+        with self.transaction():
+            self._many("UPDATE pending SET state = 0 WHERE id = ?", ids)
+
+    def finish_moving(self, rows: Sequence[Chunk]) -> None:
+        """Take rows out of the queue: they are in the dataset now."""
+        with self.transaction():
+            self.add_embedded(Counter(row.session_id for row in rows))
+            self.drop_pending([row.id for row in rows])
+
+    def drop_pending(self, ids: Sequence[str]) -> None:
+        """Take rows out of the queue."""
+        with self.transaction():
+            self._many("DELETE FROM pending WHERE id = ?", ids)
+            self.bump_generation()
+
+    def add_embedded(self, counts: Mapping[str, int]) -> None:
+        """Count rows of sessions that came into the dataset (or left it, when negative)."""
+        with self.transaction():
+            self._db.executemany(
+                "INSERT INTO embedded VALUES (?, ?) "
+                "ON CONFLICT(session_id) DO UPDATE SET chunks = chunks + excluded.chunks",
+                counts.items(),
+            )
+
+    def embedded_count(self, session_id: str) -> int:
+        """Return how many of a session's rows are in the dataset."""
+        with self._lock:
+            found = self._db.execute(
+                "SELECT chunks FROM embedded WHERE session_id = ?", (session_id,)
+            ).fetchone()
+        return int(found[0]) if found else 0
+
+    def known(self, ids: Sequence[str]) -> set[str]:
+        """Return which of the rows are in the queue."""
+        found: set[str] = set()
+        with self._lock:
+            for start in range(0, len(ids), _MANY):
+                part = ids[start : start + _MANY]
+                statement = f"SELECT id FROM pending WHERE id IN ({_marks(part)})"
+                found.update(row[0] for row in self._db.execute(statement, part))
+        return found
+
+    def last_number(self) -> int:
+        """Return the number of the row queued last, ever."""
+        with self._lock:
+            found = self._db.execute(
+                "SELECT seq FROM sqlite_sequence WHERE name = 'pending'"
+            ).fetchone()
+        return int(found[0]) if found else 0
+
+    def moving(self) -> list[Chunk]:
+        """Return rows whose append was begun and not confirmed."""
+        return self._rows("WHERE state = ? ORDER BY n", (MOVING,))
+
+    def pending_rows(self, ids: Sequence[str]) -> list[Chunk]:
+        """Return those of the rows that are in the queue, in no fixed order."""
+        found: list[Chunk] = []
+        for start in range(0, len(ids), _MANY):
+            part = ids[start : start + _MANY]
+            found += self._rows(f"WHERE id IN ({_marks(part)})", part)
+        return found
+
+    def pending_session(self, session_id: str) -> list[Chunk]:
+        """Return a session's queued rows, in no fixed order."""
+        return self._rows("WHERE session_id = ?", (session_id,))
+
+    def pending_after(self, n: int, limit: int) -> tuple[list[Chunk], int]:
+        """Return rows queued after the n-th ever, in order, and the number of the last one."""
+        with self._lock:
+            found = self._db.execute(
+                f"SELECT {_ROW_COLUMNS}, n FROM pending WHERE n > ? ORDER BY n LIMIT ?", (n, limit)
+            ).fetchall()
+        return [_chunk(row) for row in found], found[-1][-1] if found else n
+
+    def pending_count(self) -> int:
+        """Return how many rows wait for their vector."""
+        return int(self._one("SELECT count(*) FROM pending"))
+
+    def _rows(self, rest: str, args: Sequence[Any]) -> list[Chunk]:
+        with self._lock:
+            found = self._db.execute(f"SELECT {_ROW_COLUMNS} FROM pending {rest}", args)
+            return [_chunk(row) for row in found]
+
+    # Sessions, their files and sources
+
+    def put_session(self, session: Session) -> None:
+        """Write what is known of a session in place of what was."""
+        self._put("sessions", _SESSION_FIELDS, session)
+
+    def session(self, session_id: str) -> Session | None:
+        """Return one session, None when it is unknown."""
+        found = self._sessions("WHERE session_id = ?", (session_id,))
+        return found[0] if found else None
+
+    def sessions_like(self, prefix: str, *, limit: int = 20) -> list[Session]:
+        """Return sessions whose id, or the id their harness uses, begins like this."""
+        like = (_like(prefix) + "%",) * 2
+        return self._sessions(
+            "WHERE session_id LIKE ? ESCAPE '\\' OR inner_id LIKE ? ESCAPE '\\' "
+            "ORDER BY session_id LIMIT ?",
+            (*like, limit),
+        )
+
+    def sessions(
+        self, wanted: SessionFilter | None = None, *, limit: int = -1, offset: int = 0
+    ) -> list[Session]:
+        """Return sessions, newest first; those without a time last."""
+        where, args = _conditions(wanted or SessionFilter())
+        return self._sessions(
+            f"{where} ORDER BY coalesce(ended_us, started_us, 0) DESC, session_id LIMIT ? OFFSET ?",
+            (*args, limit, offset),
+        )
+
+    def session_ids(self, wanted: SessionFilter) -> frozenset[str]:
+        """Return the ids of the sessions a filter lets through."""
+        where, args = _conditions(wanted)
+        with self._lock:
+            found = self._db.execute(f"SELECT session_id FROM sessions {where}", args)
+            return frozenset(row[0] for row in found)
+
+    def session_count(self, wanted: SessionFilter | None = None) -> int:
+        """Return how many sessions a filter lets through."""
+        where, args = _conditions(wanted or SessionFilter())
+        return int(self._one(f"SELECT count(*) FROM sessions {where}", args))
+
+    def _sessions(self, rest: str, args: Sequence[Any]) -> list[Session]:
+        with self._lock:
+            found = self._db.execute(
+                f"SELECT {', '.join(_SESSION_FIELDS)} FROM sessions {rest}", args
+            )
+            return [_session(row) for row in found]
+
+    def put_files(self, session_id: str, paths: Iterable[str]) -> None:
+        """Note files a session touched, added to those already noted."""
+        with self.transaction():
+            self._db.executemany(
+                "INSERT OR IGNORE INTO session_files(session_id, path, name) VALUES (?, ?, ?)",
+                ((session_id, path, _last_name(path)) for path in paths),
+            )
+
+    def files(self, session_id: str) -> list[str]:
+        """Return the files a session touched, sorted."""
+        with self._lock:
+            found = self._db.execute(
+                "SELECT path FROM session_files WHERE session_id = ? ORDER BY path", (session_id,)
+            )
+            return [row[0] for row in found]
+
+    def put_source(self, source: Source) -> None:
+        """Write how far a trace has been read."""
+        self._put("sources", _SOURCE_FIELDS, source)
+
+    def source(self, key: str) -> Source | None:
+        """Return how far a trace has been read, None when it never was."""
+        found = self._sources("WHERE key = ?", (key,))
+        return found[0] if found else None
+
+    def sources(self) -> list[Source]:
+        """Return every trace read so far, by key."""
+        return self._sources("ORDER BY key", ())
+
+    def session_sources(self, session_id: str) -> list[Source]:
+        """Return the traces that hold a session."""
+        return self._sources("WHERE session_id = ? ORDER BY key", (session_id,))
+
+    def forget_source(self, key: str) -> None:
+        """Drop what is known of a trace; it is read whole the next time."""
+        with self.transaction():
+            self._db.execute("DELETE FROM sources WHERE key = ?", (key,))
+
+    def _sources(self, rest: str, args: Sequence[Any]) -> list[Source]:
+        with self._lock:
+            found = self._db.execute(
+                f"SELECT {', '.join(_SOURCE_FIELDS)} FROM sources {rest}", args
+            )
+            return [Source(**dict(zip(_SOURCE_FIELDS, row, strict=True))) for row in found]
+
+    # Problems, tombstones, removals, counters
+
+    def put_problems(self, path: str, problems: Iterable[Problem]) -> None:
+        """Write the problems of one trace in place of those it had."""
+        with self.transaction():
+            self._db.execute("DELETE FROM problems WHERE path = ?", (path,))
+            self.add_problems(problems)
+
+    def add_problems(self, problems: Iterable[Problem]) -> None:
+        """Write problems beside those already known."""
+        with self.transaction():
+            self._db.executemany(
+                "INSERT OR REPLACE INTO problems(path, line, kind, message) VALUES (?, ?, ?, ?)",
+                ((one.path, one.line, one.kind, one.message) for one in problems),
+            )
+
+    def problems(self, *, limit: int = -1) -> list[Problem]:
+        """Return what could not be read, by path and line."""
+        with self._lock:
+            found = self._db.execute(
+                "SELECT path, line, kind, message FROM problems ORDER BY path, line LIMIT ?",
+                (limit,),
+            )
+            return [Problem(path=p, line=n, kind=k, message=m) for p, n, k, m in found]
+
+    def problem_count(self) -> int:
+        """Return how many problems are known."""
+        return int(self._one("SELECT count(*) FROM problems"))
+
+    def tombstones(self) -> frozenset[str]:
+        """Return the sessions that were forgotten on purpose and must not come back."""
+        with self._lock:
+            return frozenset(
+                row[0] for row in self._db.execute("SELECT session_id FROM tombstones")
+            )
+
+    def add_tombstone(self, session_id: str) -> None:
+        """Note that a session must not be indexed again."""
+        with self.transaction():
+            self._db.execute(
+                "INSERT OR IGNORE INTO tombstones VALUES (?, ?)", (session_id, now_us())
+            )
+
+    def add_removals(self, ids: Iterable[str]) -> None:
+        """Note rows that must leave the dataset; see `funes_ls.indexer.memory`."""
+        with self.transaction():
+            self._many("INSERT OR IGNORE INTO removals VALUES (?)", ids)
+
+    def removals(self) -> list[str]:
+        """Return ids of rows that must still leave the dataset."""
+        with self._lock:
+            return [row[0] for row in self._db.execute("SELECT id FROM removals ORDER BY id")]
+
+    def clear_removals(self, ids: Iterable[str]) -> None:
+        """Note that rows have left the dataset."""
+        with self.transaction():
+            self._many("DELETE FROM removals WHERE id = ?", ids)
+            self.bump_generation()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return a counter or mark, or the default."""
+        with self._lock:
+            found = self._db.execute("SELECT value FROM kv WHERE key = ?", (key,)).fetchone()
+        return default if found is None else found[0]
+
+    def put(self, key: str, value: int | str | bytes | None) -> None:
+        """Write a counter or mark."""
+        with self.transaction():
+            self._db.execute("INSERT OR REPLACE INTO kv VALUES (?, ?)", (key, value))
+
+    @property
+    def generation(self) -> int:
+        """Return a number that grows whenever rows come, move or go."""
+        return int(self.get("generation", 0))
+
+    def bump_generation(self) -> None:
+        """Say that rows have changed."""
+        self.put("generation", self.generation + 1)
+
+    def shrink(self) -> None:
+        """Give the space of rows that left back to the disk."""
+        with self._lock:
+            self._db.execute("PRAGMA incremental_vacuum").fetchall()
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def _put(self, table: str, fields: Sequence[str], value: Struct) -> None:
+        values = [getattr(value, field) for field in fields[:-1]]
+        with self.transaction():
+            self._db.execute(
+                f"INSERT OR REPLACE INTO {table}({', '.join(fields)}) VALUES ({_marks(fields)})",
+                (*values, getattr(value, fields[-1]) or now_us()),
+            )
+
+    def _many(self, statement: str, values: Iterable[str]) -> None:
+        self._db.executemany(statement, ((value,) for value in values))
+
+    def _one(self, statement: str, args: Sequence[Any] = ()) -> Any:
+        with self._lock:
+            return self._db.execute(statement, args).fetchone()[0]
+
+
+def open_catalog(path: Path | None, *, writable: bool = True) -> Catalog:
+    """Return the catalog at a path, made when absent and writable; in memory for None.
+
+    Raises:
+        MemoryStateError: kind `newer_format`, `damaged`, or `missing` (only read).
+        BackendError: kind `disk`: it cannot be written there.
+    """
+    if path is not None and not writable and not path.exists():
+        raise MemoryStateError(f"No catalog at {path}.", hint="Run `funes index`.", kind="missing")
+    try:
+        return Catalog(_connect(path, writable=writable), path)
+    except sqlite3.Error as exc:
+        raise _failed(path, exc) from exc
+
+
+def _connect(path: Path | None, *, writable: bool) -> sqlite3.Connection:
+    if path is None:
+        target = ":memory:"
+    else:
+        mode = "rwc" if writable else "ro"
+        target = f"{path.resolve().as_uri()}?mode={mode}"
+    db = sqlite3.connect(
+        target, uri=path is not None, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+    )
+    try:
+        _prepare(db, path, writable=writable or path is None)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _prepare(db: sqlite3.Connection, path: Path | None, *, writable: bool) -> None:
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version > FORMAT:
+        raise MemoryStateError(
+            f"The memory at {path} was written by a newer funes (format {version}, this one reads "
+            f"{FORMAT}).",
+            hint="Update with `pip install --upgrade funes-ls`.",
+            kind="newer_format",
+        )
+    if version == 0 and writable:
+        db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        db.execute("PRAGMA journal_mode = WAL")
+        db.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}PRAGMA user_version = {FORMAT};COMMIT;")
+    db.execute("PRAGMA synchronous = NORMAL")
+    db.execute("PRAGMA cache_size = -65536")
+    db.execute("SELECT count(*) FROM kv").fetchone()
+
+
+def now_us() -> int:
+    """Return the present as UTC µs."""
+    return time.time_ns() // 1000
+
+
+def _values(row: Chunk) -> tuple[Any, ...]:
+    return (
+        row.id, row.session_id, row.workdir, row.turn_uuid, row.parent_uuid, row.seq, row.ts,
+        row.ts_us, row.role, row.block_type, row.tool_name, row.source_path, row.block_idx,
+        row.split_idx, row.harness, row.repo, row.text,
+    )  # fmt: skip
+
+
+def _chunk(row: Sequence[Any]) -> Chunk:
+    return Chunk(**dict(zip(_ROW_FIELDS, row, strict=False)))
+
+
+def _session(row: Sequence[Any]) -> Session:
+    fields = dict(zip(_SESSION_FIELDS, row, strict=True))
+    fields["subagent"] = bool(fields["subagent"])
+    return Session(**fields)
+
+
+def _conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
+    parts: list[str] = []
+    args: list[Any] = []
+
+    def ask(part: str, *values: Any) -> None:
+        parts.append(part)
+        args.extend(values)
+
+    if wanted.harness:
+        ask("harness = ?", wanted.harness)
+    if wanted.repo:
+        ask("' ' || lower(repo) || ' ' LIKE ? ESCAPE '\\'", f"% {_like(wanted.repo.lower())} %")
+    if wanted.branch:
+        ask("branch = ?", wanted.branch)
+    if wanted.cwd:
+        root = wanted.cwd.rstrip("/\\") or wanted.cwd
+        ask("(cwd = ? OR cwd LIKE ? ESCAPE '\\')", root, _like(root) + "/%")
+    if wanted.project:
+        ask(*_project(wanted.project))
+    if wanted.path:
+        ask(*_touched(wanted.path))
+    if wanted.since_us is not None:
+        ask("coalesce(ended_us, started_us) >= ?", wanted.since_us)
+    if wanted.until_us is not None:
+        ask("coalesce(started_us, ended_us) < ?", wanted.until_us)
+    for word in wanted.text.split():
+        ask("title LIKE ? ESCAPE '\\'", f"%{_like(word)}%")
+    if wanted.no_subagents:
+        ask("subagent = 0")
+    return (f"WHERE {' AND '.join(parts)}" if parts else ""), args
+
+
+def _project(project: str) -> tuple[Any, ...]:
+    name = project.rstrip("/\\") or project
+    return (
+        "(cwd = ? OR cwd LIKE ? ESCAPE '\\' OR workdir = ?)",
+        name,
+        "%/" + _like(name.lstrip("/")),
+        name,
+    )
+
+
+def _touched(path: str) -> tuple[Any, ...]:
+    name = path.rstrip("/\\") or path
+    return (
+        "session_id IN (SELECT session_id FROM session_files "
+        "WHERE path = ? OR (name = ? AND path LIKE ? ESCAPE '\\') OR path LIKE ? ESCAPE '\\')",
+        name,
+        _last_name(name),
+        "%/" + _like(name.lstrip("/")),
+        _like(name) + "/%",
+    )
+
+
+def _last_name(path: str) -> str:
+    return path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+
+
+def _like(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _marks(values: Sequence[Any]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _failed(path: Path | None, exc: sqlite3.Error) -> BackendError | MemoryStateError:
+    name = getattr(exc, "sqlite_errorname", "") or ""
+    if name in ("SQLITE_CORRUPT", "SQLITE_NOTADB") or "malformed" in str(exc):
+        return MemoryStateError(
+            f"The catalog at {path} is damaged ({exc}).", hint="Run `funes index`.", kind="damaged"
+        )
+    if name.startswith("SQLITE_BUSY"):
+        return MemoryStateError(
+            f"The catalog at {path} is busy.", hint="Run the command again.", kind="locked"
+        )
+    return BackendError(
+        f"The catalog at {path} could not be written ({exc}).",
+        hint="Free some disk space or make the directory writable, then run the command again.",
+        kind="disk",
+    )

@@ -1,0 +1,373 @@
+"""The dataset of a memory: `chunks.lance`, 17 columns, one row per chunk with its vector.
+
+The columns, their order and types and the model stamp are those of memories that other programs
+share, so nothing of ours is kept in it. See docs/design.md, "Rows".
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+
+from funes_ls.indexer.errors import BackendError, MemoryStateError
+from funes_ls.indexer.model import Chunk
+from funes_ls.indexer.times import parse_ts
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+TABLE = "chunks"
+STAMP_KEY = b"embedding_model"
+_INTEGERS = frozenset({"seq", "block_idx", "split_idx"})
+COLUMNS = (
+    "id", "text", "session_id", "workdir", "turn_uuid", "parent_uuid", "seq", "ts", "role",
+    "block_type", "tool_name", "source_path", "block_idx", "split_idx", "vector", "harness", "repo",
+)  # fmt: skip
+ROW_COLUMNS = tuple(name for name in COLUMNS if name != "vector")
+#: Columns that memories made before they existed do not have; read as "".
+_LATER = ("harness", "repo")
+_NULLABLE = frozenset({"parent_uuid", "tool_name"})
+_MANY = 1000
+
+
+class DatasetState(Struct, frozen=True, kw_only=True):
+    """What is at a memory's place, asked of the disk.
+
+    Attributes:
+        kind: `ok`, `missing` (no dataset), `damaged`, or `foreign` (not a memory's columns).
+        stamp: Model the vectors are of; "" for a memory made before stamps.
+        dim: Width of the vectors, 0 unless `ok`.
+    """
+
+    kind: Literal["ok", "missing", "damaged", "foreign"]
+    stamp: str = ""
+    dim: int = 0
+    rows: int = 0
+    version: int = 0
+    reason: str = ""
+
+
+class Matrix(Struct, frozen=True, kw_only=True):
+    """Every vector of a memory, for exact search.
+
+    Attributes:
+        ids: Row ids in the order of the vectors.
+        vectors: (n, dim) float32, as stored (L2-normalised by the models used here).
+        columns: pyarrow Table of the other columns asked for, in the same order.
+    """
+
+    ids: list[str]
+    vectors: "np.ndarray[Any, np.dtype[np.float32]]"
+    columns: "pa.Table"
+
+
+def dataset_path(base: Path) -> Path:
+    """Return where the dataset of a memory directory is; a dataset's own path is taken as such."""
+    return base if base.suffix == ".lance" else base / f"{TABLE}.lance"
+
+
+def state(base: Path) -> DatasetState:
+    """Return what is at a memory's place."""
+    path = dataset_path(base)
+    if not path.is_dir() or not any(path.iterdir()):
+        return DatasetState(kind="missing")
+    try:
+        table = _open_table(path)
+        schema = table.schema
+        rows, version = table.count_rows(), table.version
+    except Exception as exc:  # lancedb raises plain ValueError, RuntimeError, OSError and its own
+        return DatasetState(kind="damaged", reason=_first_line(exc))
+    missing = [name for name in COLUMNS if name not in schema.names and name not in _LATER]
+    if missing:
+        return DatasetState(kind="foreign", reason=f"no column {', '.join(missing)}")
+    return DatasetState(
+        kind="ok",
+        stamp=_stamp_of(schema),
+        dim=getattr(schema.field("vector").type, "list_size", 0),
+        rows=rows,
+        version=version,
+    )
+
+
+def create(base: Path, *, stamp: str, dim: int) -> "Dataset":
+    """Return a new empty dataset.
+
+    Raises:
+        BackendError: kind `disk`: it cannot be written there.
+    """
+    import lancedb
+
+    path = dataset_path(base)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lancedb.connect(path.parent).create_table(
+            path.stem, schema=row_schema(stamp=stamp, dim=dim)
+        )
+    except Exception as exc:  # see `state`
+        raise _disk(path, exc) from exc
+    return open_dataset(base)
+
+
+def open_dataset(base: Path, *, stamp: str = "", dim: int = 0) -> "Dataset":
+    """Return the dataset of a memory.
+
+    Args:
+        base: A memory directory or a `.lance` directory.
+        stamp: Model it must be of, when given; an unstamped one passes.
+        dim: Width it must have, when given.
+
+    Raises:
+        MemoryStateError: kind `missing`, `damaged`, `foreign`, `wrong_model` or `wrong_width`.
+    """
+    path, found = dataset_path(base), state(base)
+    if found.kind == "missing":
+        raise MemoryStateError(
+            f"No memory at {base} yet.", hint="Run `funes index`.", kind="missing"
+        )
+    if found.kind != "ok":
+        raise MemoryStateError(
+            f"The dataset at {path} cannot be read ({found.reason}).",
+            hint="Move it aside and run `funes index`, or restore it from a copy.",
+            kind=found.kind,
+        )
+    if stamp and found.stamp and found.stamp != stamp:
+        raise MemoryStateError(
+            f"The memory at {base} was embedded with {found.stamp}, not {stamp}.",
+            hint=f"Run `funes model use {found.stamp}`, or `funes reembed`.",
+            kind="wrong_model",
+        )
+    if dim and found.dim != dim:
+        raise MemoryStateError(
+            f"The memory at {base} holds vectors of width {found.dim}, the model gives {dim}.",
+            hint="Run `funes model list` and use the model it was embedded with.",
+            kind="wrong_width",
+        )
+    return Dataset(_open_table(path), path, stamp=found.stamp, dim=found.dim)
+
+
+class Dataset:
+    """An open dataset; reads see what other processes wrote after `refresh`."""
+
+    def __init__(self, table: Any, path: Path, *, stamp: str, dim: int) -> None:
+        self._table = table
+        self._names = frozenset(table.schema.names)
+        self.path = path
+        self.stamp = stamp
+        self.dim = dim
+
+    @property
+    def version(self) -> int:
+        """Return the version the reads are of; it grows with every change."""
+        return int(self._table.version)
+
+    def count(self) -> int:
+        """Return how many rows there are."""
+        return int(self._table.count_rows())
+
+    def refresh(self) -> None:
+        """Read the newest version from now on."""
+        self._table.checkout_latest()
+
+    def append(
+        self, chunks: Sequence[Chunk], vectors: "np.ndarray[Any, np.dtype[np.float32]]"
+    ) -> None:
+        """Add rows with their vectors, in one new version or not at all.
+
+        Args:
+            chunks: Rows whose ids are not in the dataset.
+            vectors: (len(chunks), dim) float32.
+
+        Raises:
+            BackendError: kind `disk`: it could not be written; nothing was added.
+        """
+        if not chunks:
+            return
+        try:
+            self._table.add(self._arrow(chunks, vectors))
+        except Exception as exc:  # see `state`
+            raise _disk(self.path, exc) from exc
+
+    def delete_ids(self, ids: Sequence[str]) -> None:
+        """Take rows out by id."""
+        for start in range(0, len(ids), _MANY):
+            self._delete(f"id IN ({_quoted(ids[start : start + _MANY])})")
+
+    def delete_session(self, session_id: str) -> None:
+        """Take out every row of a session."""
+        self._delete(f"session_id = {_quoted([session_id])}")
+
+    def rows(self, ids: Sequence[str]) -> list[Chunk]:
+        """Return rows by id, in the order asked; unknown ids are left out."""
+        found: dict[str, Chunk] = {}
+        for start in range(0, len(ids), _MANY):
+            part = ids[start : start + _MANY]
+            for chunk in self._select(f"id IN ({_quoted(part)})"):
+                found.setdefault(chunk.id, chunk)
+        return [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
+
+    def session_rows(self, session_id: str) -> list[Chunk]:
+        """Return a session's rows in reading order."""
+        return sorted(self._select(f"session_id = {_quoted([session_id])}"), key=reading_order)
+
+    def existing(self, ids: Sequence[str]) -> set[str]:
+        """Return which of the ids are in the dataset."""
+        known: set[str] = set()
+        for start in range(0, len(ids), _MANY):
+            part = ids[start : start + _MANY]
+            known.update(self._query(f"id IN ({_quoted(part)})", ["id"])["id"].to_pylist())
+        return known
+
+    def session_ids_of_rows(self, session_id: str) -> set[str]:
+        """Return the ids of a session's rows."""
+        found = self._query(f"session_id = {_quoted([session_id])}", ["id"])
+        return set(found["id"].to_pylist())
+
+    def scan(self, columns: Sequence[str], *, batch_rows: int = 8192) -> "Iterator[pa.RecordBatch]":
+        """Give every row, some columns of it, in batches and the order they were added."""
+        query = self._table.search().select([name for name in columns if name in self._names])
+        yield from query.to_batches(batch_size=batch_rows)
+
+    def scan_rows(self, *, batch_rows: int = 4096) -> Iterator[list[Chunk]]:
+        """Give every row without its vector, in batches."""
+        for batch in self.scan(ROW_COLUMNS, batch_rows=batch_rows):
+            yield _chunks(batch)
+
+    def matrix(self, columns: Sequence[str] = ()) -> Matrix:
+        """Return every vector with its row's id and some other columns."""
+        import numpy as np
+        import pyarrow as pa
+
+        wanted = [name for name in dict.fromkeys(columns) if name in self._names]
+        query = self._table.search().select([*dict.fromkeys(["id", "vector", *wanted])])
+        table = query.to_arrow()
+        flat = [part.flatten().to_numpy(zero_copy_only=False) for part in table["vector"].chunks]
+        vectors = np.concatenate(flat) if flat else np.zeros(0, dtype=np.float32)
+        others = table.select(wanted) if wanted else pa.table({})
+        return Matrix(
+            ids=table["id"].to_pylist(), vectors=vectors.reshape(-1, self.dim), columns=others
+        )
+
+    def nearest(
+        self,
+        vector: "np.ndarray[Any, np.dtype[np.float32]]",
+        k: int,
+        *,
+        where: str = "",
+        refine: int = 10,
+    ) -> list[tuple[str, float]]:
+        """Return ids and cosines of the rows nearest to a vector, best first.
+
+        Args:
+            vector: (dim,) float32, L2-normalised.
+            k: How many.
+            where: SQL condition on the columns, applied before the cut.
+            refine: Candidates re-ranked exactly, as a multiple of k, where an index is used.
+        """
+        query = self._table.search(vector, vector_column_name="vector").metric("cosine")
+        if where:
+            query = query.where(where, prefilter=True)
+        table = query.refine_factor(refine).limit(k).select(["id", "_distance"]).to_arrow()
+        pairs = zip(table["id"].to_pylist(), table["_distance"].to_pylist(), strict=True)
+        return [(id_, 1.0 - distance) for id_, distance in pairs]
+
+    def optimize(self, *, keep_s: float = 3600.0) -> None:
+        """Merge small fragments and drop versions older than some seconds."""
+        try:
+            self._table.optimize(cleanup_older_than=timedelta(seconds=keep_s))
+        except Exception as exc:  # see `state`
+            raise _disk(self.path, exc) from exc
+
+    def _arrow(
+        self, chunks: Sequence[Chunk], vectors: "np.ndarray[Any, np.dtype[np.float32]]"
+    ) -> "pa.Table":
+        import numpy as np
+        import pyarrow as pa
+
+        if vectors.shape != (len(chunks), self.dim):
+            raise ValueError(f"vectors {vectors.shape}, expected ({len(chunks)}, {self.dim})")
+        flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).reshape(-1))
+        schema = self._table.schema
+        arrays: list[Any] = []
+        for field in schema:
+            if field.name == "vector":
+                arrays.append(pa.FixedSizeListArray.from_arrays(flat, self.dim).cast(field.type))
+            else:
+                values = [getattr(chunk, field.name) for chunk in chunks]
+                arrays.append(pa.array(values, type=field.type))
+        return pa.Table.from_arrays(arrays, schema=schema)
+
+    def _delete(self, where: str) -> None:
+        try:
+            self._table.delete(where)
+        except Exception as exc:  # see `state`
+            raise _disk(self.path, exc) from exc
+
+    def _select(self, where: str) -> list[Chunk]:
+        table = self._query(where, [name for name in ROW_COLUMNS if name in self._names])
+        return [chunk for batch in table.to_batches() for chunk in _chunks(batch)]
+
+    def _query(self, where: str, columns: list[str]) -> "pa.Table":
+        return self._table.search().where(where).select(columns).to_arrow()
+
+
+def row_schema(*, stamp: str, dim: int) -> "pa.Schema":
+    """Return the 17 columns, with the stamp as the only metadata."""
+    import pyarrow as pa
+
+    def kind(name: str) -> Any:
+        if name == "vector":
+            return pa.list_(pa.field("item", pa.float32()), dim)
+        return pa.int64() if name in _INTEGERS else pa.utf8()
+
+    fields = [pa.field(name, kind(name)) for name in COLUMNS]
+    return pa.schema(fields, metadata={STAMP_KEY: stamp.encode()} if stamp else None)
+
+
+def reading_order(chunk: Chunk) -> tuple[int, int, int]:
+    """Return what a session's rows are sorted by."""
+    return (chunk.seq, chunk.block_idx, chunk.split_idx)
+
+
+def _chunks(batch: "pa.RecordBatch") -> list[Chunk]:
+    columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
+    names = list(columns)
+    return [
+        _chunk(dict(zip(names, row, strict=True))) for row in zip(*columns.values(), strict=True)
+    ]
+
+
+def _chunk(values: dict[str, Any]) -> Chunk:
+    for name, value in values.items():
+        if value is None and name not in _NULLABLE:
+            values[name] = 0 if name in _INTEGERS else ""
+    values.setdefault("harness", "")
+    return Chunk(**values, ts_us=parse_ts(values["ts"]))
+
+
+def _open_table(path: Path) -> Any:
+    import lancedb
+
+    return lancedb.connect(path.parent).open_table(path.stem)
+
+
+def _stamp_of(schema: Any) -> str:
+    return (schema.metadata or {}).get(STAMP_KEY, b"").decode("utf-8", "replace")
+
+
+def _quoted(values: Iterable[str]) -> str:
+    return ", ".join("'" + value.replace("'", "''") + "'" for value in values)
+
+
+def _first_line(exc: BaseException) -> str:
+    return (str(exc).strip().splitlines() or [type(exc).__name__])[0][:200]
+
+
+def _disk(path: Path, exc: BaseException) -> BackendError:
+    return BackendError(
+        f"The dataset at {path} could not be written ({_first_line(exc)}).",
+        hint="Free some disk space or make the directory writable, then run `funes index`.",
+        kind="disk",
+    )

@@ -1,0 +1,357 @@
+"""The words index: a tantivy index over every row, embedded or not.
+
+Derived from the rows: it holds ids and postings, no text, and is rebuilt whenever it does not fit.
+"""
+
+import re
+import shutil
+import unicodedata
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from funes_ls.indexer.errors import BackendError, MemoryStateError
+from funes_ls.indexer.identifiers import code_terms, unspaced_terms
+from funes_ls.indexer.model import Chunk
+
+#: Number of the index's own layout; raise it whenever fields or term rules change.
+FORMAT = 1
+_MARK = "funes.json"
+_HEAP_BYTES = 160_000_000
+_WRITER_THREADS = 2
+_MOST_TERMS = 256
+_CODE_BOOST = 1.0
+_PHRASE_BOOST = 2.0
+_QUOTED = re.compile('"([^"]+)"|\u201c([^\u201d]+)\u201d')
+_ESCAPES = re.compile(r'\\(?:u([0-9a-fA-F]{4})|([nrt"\\/]))')
+_SPACES = {"n": "\n", "r": "\r", "t": "\t"}
+#: Letters whose accents tantivy's ASCII folding leaves, and the soft hyphen.
+_FOLDS = str.maketrans(
+    "\u0451\u0401\u03ac\u03ad\u03ae\u03af\u03cc\u03cd\u03ce\u0390\u03b0\u03ca\u03cb\u03c2",
+    "\u0435\u0415\u03b1\u03b5\u03b7\u03b9\u03bf\u03c5\u03c9\u03b9\u03c5\u03b9\u03c5\u03c3",
+    "\u00ad",
+)
+
+
+class LexicalQuery(Struct, frozen=True, kw_only=True):
+    """A question in words and what its hits must satisfy; None means no condition.
+
+    Attributes:
+        text: Free text; only "double quotes" mean something: the words must stand side by side.
+        since_us: Earliest time, inclusive; rows without a time are left out once it is given.
+        until_us: Latest time, exclusive; likewise.
+    """
+
+    text: str
+    session_ids: frozenset[str] | None = None
+    block_types: frozenset[str] | None = None
+    tools: frozenset[str] | None = None
+    harnesses: frozenset[str] | None = None
+    since_us: int | None = None
+    until_us: int | None = None
+
+
+class LexicalMark(Struct, frozen=True, kw_only=True):
+    """What the index says of itself.
+
+    Attributes:
+        format: Layout number, see `FORMAT`.
+        index_id: Random name of this build; the catalog remembers which build it has filled.
+    """
+
+    format: int
+    index_id: str
+
+
+def searchable_text(text: str, block_type: str) -> str:
+    """Return a row's text as words: JSON escapes undone in tool calls, Unicode made uniform."""
+    if "\\" in text and _holds_json(text, block_type):
+        text = _ESCAPES.sub(_unescaped, text)
+    return uniform(text)
+
+
+def uniform(text: str) -> str:
+    """Return text with compatibility forms and accents that have two spellings made one."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", text).translate(_FOLDS)
+
+
+def _holds_json(text: str, block_type: str) -> bool:
+    # A result is JSON-escaped when its line breaks are written out; `C:\new` in plain text is not.
+    if block_type == "tool_use":
+        return True
+    return block_type == "tool_result" and "\\n" in text and "\n" not in text
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code, char = match.groups()
+    if code:
+        value = int(code, 16)
+        return " " if 0xD800 <= value < 0xE000 else chr(value)
+    return _SPACES.get(char, char)
+
+
+class LexicalIndex:
+    """An open words index; one writer at a time, any number of readers."""
+
+    def __init__(self, index: Any, mark: LexicalMark, path: Path | None) -> None:
+        self._index = index
+        self._schema = index.schema
+        self._analyzer = _stemmed()
+        self._writer: Any = None
+        self.mark = mark
+        self.path = path
+        index.register_tokenizer("stemmed", self._analyzer)
+        index.register_tokenizer("terms", _terms_analyzer())
+
+    @classmethod
+    def create(cls, path: Path | None, *, index_id: str) -> "LexicalIndex":
+        """Return a new empty index at a path, in place of any old one; in memory for None.
+
+        Raises:
+            BackendError: kind `disk`: it cannot be written there.
+        """
+        import tantivy
+
+        mark = LexicalMark(format=FORMAT, index_id=index_id)
+        if path is None:
+            return cls(tantivy.Index(_schema()), mark, None)
+        try:
+            shutil.rmtree(path, ignore_errors=True)
+            path.mkdir(parents=True)
+            index = tantivy.Index(_schema(), str(path))
+            (path / _MARK).write_bytes(msgspec.json.encode(mark))
+        except (OSError, ValueError) as exc:
+            raise _disk(path, exc) from exc
+        return cls(index, mark, path)
+
+    @classmethod
+    def open(cls, path: Path) -> "LexicalIndex":
+        """Return the index at a path.
+
+        Raises:
+            MemoryStateError: kind `missing` or `damaged`: it must be rebuilt.
+        """
+        import tantivy
+
+        if not (path / _MARK).exists():
+            raise MemoryStateError(f"No words index at {path}.", kind="missing")
+        try:
+            mark = msgspec.json.decode((path / _MARK).read_bytes(), type=LexicalMark)
+            if mark.format != FORMAT:
+                raise ValueError(f"layout {mark.format}")
+            lexical = cls(tantivy.Index.open(str(path)), mark, path)
+            lexical.count()
+        except (OSError, ValueError, msgspec.DecodeError) as exc:
+            raise MemoryStateError(
+                f"The words index at {path} cannot be used ({exc}).", kind="damaged"
+            ) from exc
+        return lexical
+
+    def count(self) -> int:
+        """Return how many rows are committed."""
+        return int(self._index.searcher().num_docs)
+
+    def add(self, rows: Iterable[Chunk], *, replace: bool = False) -> int:
+        """Add rows and return how many; searchable after `commit`.
+
+        Args:
+            rows: Rows to add.
+            replace: Take out rows of the same ids first; needed only where there may be some.
+        """
+        from tantivy import Document
+
+        writer = self._open_writer()
+        added = 0
+        try:
+            for row in rows:
+                if replace:
+                    writer.delete_documents_by_term("id", row.id)
+                writer.add_document(Document(**_fields(row)))
+                added += 1
+        except (OSError, ValueError) as exc:
+            raise _disk(self.path, exc) from exc
+        return added
+
+    def delete_ids(self, ids: Iterable[str]) -> None:
+        """Take out rows by id; in force after `commit`."""
+        writer = self._open_writer()
+        for id_ in ids:
+            writer.delete_documents_by_term("id", id_)
+
+    def delete_session(self, session_id: str) -> None:
+        """Take out every row of a session; in force after `commit`."""
+        self._open_writer().delete_documents_by_term("session_id", session_id)
+
+    def commit(self) -> None:
+        """Make everything added and deleted so far durable and searchable.
+
+        Raises:
+            BackendError: kind `disk`: it could not be written.
+        """
+        if self._writer is None:
+            return
+        try:
+            self._writer.commit()
+            self._index.reload()
+        except (OSError, ValueError) as exc:
+            raise _disk(self.path, exc) from exc
+
+    def reload(self) -> None:
+        """See what another process has committed."""
+        self._index.reload()
+
+    def close(self) -> None:
+        """Let the writer go; what was not committed is dropped."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.rollback()
+            writer.wait_merging_threads()
+
+    def search(self, query: LexicalQuery, limit: int) -> list[tuple[str, float]]:
+        """Return ids and BM25 scores, best first.
+
+        A quoted phrase is required; when nothing has it, its words are searched like the rest.
+        """
+        text = uniform(query.text)
+        phrases = [first or second for first, second in _QUOTED.findall(text)]
+        hits = self._run(self._words(text, phrases), query, limit) if phrases else []
+        return hits or self._run(self._words(text, []), query, limit)
+
+    def terms(self, text: str) -> list[str]:
+        """Return the stemmed words of a text, each once, in order."""
+        return list(dict.fromkeys(self._analyzer.analyze(uniform(text))))
+
+    def _run(self, words: Any, query: LexicalQuery, limit: int) -> list[tuple[str, float]]:
+        if words is None or limit < 1:
+            return []
+        import tantivy
+
+        must = [(tantivy.Occur.Must, part) for part in self._filters(query)]
+        if must:
+            words = tantivy.Query.boolean_query([(tantivy.Occur.Must, words), *must])
+        searcher = self._index.searcher()
+        found = searcher.search(words, limit, count=False).hits
+        return [(searcher.doc(address)["id"][0], float(score)) for score, address in found]
+
+    def _words(self, text: str, phrases: Sequence[str]) -> Any:
+        from tantivy import Occur, Query
+
+        clauses = [(Occur.Should, self._term("text", word)) for word in self._rarest(text)]
+        for term in _query_terms(text):
+            part = Query.boost_query(self._term("code", term), _CODE_BOOST)
+            clauses.append((Occur.Should, part))
+        for term in dict.fromkeys(unspaced_terms(text, singles=False)):
+            clauses.append((Occur.Should, self._term("cjk", term)))
+        for phrase in phrases:
+            words = self._analyzer.analyze(phrase)
+            if len(words) > 1:
+                exact = Query.phrase_query(self._schema, "text", list(words))
+                clauses.append((Occur.Must, Query.boost_query(exact, _PHRASE_BOOST)))
+        return Query.boolean_query(clauses) if clauses else None
+
+    def _rarest(self, text: str) -> list[str]:
+        words = self.terms(text)
+        if len(words) <= _MOST_TERMS:
+            return words
+        searcher = self._index.searcher()
+        return sorted(words, key=lambda word: int(searcher.doc_freq("text", word)))[:_MOST_TERMS]
+
+    def _term(self, field: str, term: str) -> Any:
+        from tantivy import Query
+
+        return Query.term_query(self._schema, field, term, "freq")
+
+    def _filters(self, query: LexicalQuery) -> list[Any]:
+        from tantivy import FieldType, Query
+
+        sets = {
+            "session_id": query.session_ids,
+            "block_type": query.block_types,
+            "tool": query.tools,
+            "harness": query.harnesses,
+        }
+        parts = [
+            Query.term_set_query(self._schema, field, sorted(values))
+            for field, values in sets.items()
+            if values is not None
+        ]
+        if query.since_us is not None or query.until_us is not None:
+            bounds = (query.since_us, query.until_us)
+            parts.append(
+                Query.range_query(
+                    self._schema, "ts_us", FieldType.Integer, *bounds, include_upper=False
+                )
+            )
+        return [Query.const_score_query(part, 0.0) for part in parts]
+
+    def _open_writer(self) -> Any:
+        if self._writer is None:
+            try:
+                self._writer = self._index.writer(_HEAP_BYTES, _WRITER_THREADS)
+            except (OSError, ValueError) as exc:
+                raise _disk(self.path, exc) from exc
+        return self._writer
+
+
+def _query_terms(text: str) -> list[str]:
+    """Return names of the query and its plain words, which may be parts of names in rows."""
+    plain = [word for word in re.findall(r"\w+", text.lower()) if len(word) > 1]
+    return list(dict.fromkeys([*code_terms(text), *plain]))[:_MOST_TERMS]
+
+
+def _fields(row: Chunk) -> dict[str, Any]:
+    text = searchable_text(row.text, row.block_type)
+    fields = {
+        "id": row.id,
+        "session_id": row.session_id,
+        "block_type": row.block_type,
+        "tool": row.tool_name or "",
+        "harness": row.harness,
+        "text": text,
+        "code": " ".join(code_terms(text)),
+    }
+    if row.ts_us is not None:
+        fields["ts_us"] = row.ts_us
+    if not text.isascii():
+        fields["cjk"] = " ".join(unspaced_terms(text))
+    return fields
+
+
+def _schema() -> Any:
+    from tantivy import SchemaBuilder
+
+    builder = SchemaBuilder()
+    builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
+    for name in ("session_id", "block_type", "tool", "harness"):
+        builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+    builder.add_integer_field("ts_us", indexed=True, fast=True)
+    builder.add_text_field("text", tokenizer_name="stemmed", index_option="position")
+    builder.add_text_field("code", tokenizer_name="terms", index_option="freq")
+    builder.add_text_field("cjk", tokenizer_name="terms", index_option="freq")
+    return builder.build()
+
+
+def _stemmed() -> Any:
+    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
+
+    builder = TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.lowercase())
+    return builder.filter(Filter.ascii_fold()).filter(Filter.stemmer("english")).build()
+
+
+def _terms_analyzer() -> Any:
+    from tantivy import TextAnalyzerBuilder, Tokenizer
+
+    return TextAnalyzerBuilder(Tokenizer.whitespace()).build()
+
+
+def _disk(path: Path | None, exc: Exception) -> BackendError:
+    return BackendError(
+        f"The words index at {path} could not be written ({exc}).",
+        hint="Free some disk space or make the directory writable, then run `funes index`.",
+        kind="disk",
+    )

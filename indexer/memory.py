@@ -1,0 +1,392 @@
+"""One memory: its dataset, its catalog and its words index, opened, mended and kept in step.
+
+Order of every change, so that a kill at any point loses and doubles nothing: rows enter the
+catalog's queue first, then the words index; they move to the dataset by appending first and leaving
+the queue after; what must leave the dataset is noted in the catalog before and struck off after.
+Opening for writing finishes whatever was left half done.
+"""
+
+import hashlib
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from funes_ls.indexer import dataset as lance
+from funes_ls.indexer.catalog import Catalog, open_catalog
+from funes_ls.indexer.dataset import Dataset, reading_order
+from funes_ls.indexer.errors import BackendError, MemoryStateError
+from funes_ls.indexer.lexical import LexicalIndex, LexicalQuery
+from funes_ls.indexer.lock import writer_lock
+from funes_ls.indexer.model import Chunk
+
+if TYPE_CHECKING:
+    import numpy as np
+
+CATALOG = "catalog.db"
+LEXICAL = "lexical"
+#: Words become searchable after so many rows or seconds of adding, whichever is first.
+_COMMIT_ROWS = 20_000
+_COMMIT_S = 5.0
+_BATCH = 2000
+
+Progress = Callable[[str, int, int], None]
+
+
+class Row(Chunk, frozen=True, kw_only=True):
+    """A row as recall gives it.
+
+    Attributes:
+        embedded: False while it has words only.
+    """
+
+    embedded: bool = True
+
+
+class MemoryState(Struct, frozen=True, kw_only=True):
+    """What a memory holds.
+
+    Attributes:
+        stamp: Model of the vectors; "" when nothing is embedded yet or it is unstamped.
+        dim: Width of the vectors; 0 when nothing is embedded yet.
+        embedded: Rows with a vector.
+        words_only: Rows still without one.
+        words: Rows the words index holds.
+        notes: Sentences on what was found wrong and mended, for people.
+    """
+
+    base: str
+    stamp: str
+    dim: int
+    embedded: int
+    words_only: int
+    words: int
+    sessions: int
+    problems: int
+    generation: int
+    version: int
+    notes: tuple[str, ...] = ()
+
+
+class Memory:
+    """An open memory. Reads are those of any process; writes need the writer lock held."""
+
+    def __init__(
+        self,
+        base: Path,
+        *,
+        catalog: Catalog,
+        lexical: LexicalIndex,
+        dataset: Dataset | None,
+        writable: bool,
+    ) -> None:
+        self.base = base
+        self.catalog = catalog
+        self.lexical = lexical
+        self.dataset = dataset
+        self.writable = writable
+        self.notes: list[str] = []
+        self._uncommitted = 0
+        self._committed_at = time.monotonic()
+        self._dataset_ids: tuple[str, set[str]] = ("", set())
+
+    # Reading
+
+    @property
+    def generation(self) -> int:
+        """Return a number that grows whenever rows come, move or go."""
+        return self.catalog.generation
+
+    def state(self) -> MemoryState:
+        """Return what the memory holds."""
+        dataset = self.dataset
+        return MemoryState(
+            base=str(self.base),
+            stamp=dataset.stamp if dataset else "",
+            dim=dataset.dim if dataset else 0,
+            embedded=dataset.count() if dataset else 0,
+            words_only=self.catalog.pending_count(),
+            words=self.lexical.count(),
+            sessions=self.catalog.session_count(),
+            problems=self.catalog.problem_count(),
+            generation=self.generation,
+            version=dataset.version if dataset else 0,
+            notes=tuple(self.notes),
+        )
+
+    def rows(self, ids: Sequence[str]) -> list[Row]:
+        """Return rows by id in the order asked, queued ones too; unknown ids are left out."""
+        found = {chunk.id: _row(chunk, False) for chunk in self.catalog.pending_rows(ids)}
+        rest = [id_ for id_ in ids if id_ not in found]
+        if rest and self.dataset is not None:
+            stored = self.dataset.rows(rest)
+            found.update((row.id, row) for row in self._timed(stored))
+        return [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
+
+    def session_rows(self, session_id: str) -> list[Row]:
+        """Return a session's rows in reading order."""
+        found = {chunk.id: _row(chunk, False) for chunk in self.catalog.pending_session(session_id)}
+        if self.dataset is not None:
+            for chunk in self.dataset.session_rows(session_id):
+                found.setdefault(chunk.id, _row(chunk, True))
+        return self._fill_times(sorted(found.values(), key=reading_order))
+
+    def search_words(self, query: LexicalQuery, limit: int) -> list[tuple[str, float]]:
+        """Return ids and scores of the words leg, best first."""
+        return self.lexical.search(query, limit)
+
+    def refresh(self) -> None:
+        """See what another process has written since."""
+        if self.dataset is not None:
+            self.dataset.refresh()
+        elif lance.state(self.base).kind == "ok":
+            self.dataset = lance.open_dataset(self.base)
+        self.lexical.reload()
+
+    def close(self) -> None:
+        """Commit what is open and let the files go."""
+        if self.writable:
+            self.commit_words()
+        self.lexical.close()
+        self.catalog.close()
+
+    def __enter__(self) -> "Memory":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Writing
+
+    def add_rows(
+        self, rows: Iterable[Chunk], *, started_us: int | None = None, subagent: bool = False
+    ) -> int:
+        """Queue rows of one session that are not in the memory yet; return how many.
+
+        They are durable on return (on the end of the caller's `catalog.transaction()`), and
+        searchable by words after `commit_words`, which also happens by itself now and then.
+        """
+        fresh = self._unknown(rows)
+        if not fresh:
+            return 0
+        added = self.catalog.add_pending(fresh, started_us=started_us, subagent=subagent)
+        self.lexical.add(fresh)
+        self._uncommitted += len(fresh)
+        return added
+
+    def commit_words(self, *, only_if_due: bool = False) -> None:
+        """Make every queued row searchable by words.
+
+        Must not be called inside a `catalog.transaction()`.
+        """
+        waited = time.monotonic() - self._committed_at
+        if only_if_due and self._uncommitted < _COMMIT_ROWS and waited < _COMMIT_S:
+            return
+        if self._uncommitted:
+            last = self.catalog.last_number()
+            self.lexical.commit()
+            self.catalog.put("lexical_upto", last)
+            self._uncommitted = 0
+        self._committed_at = time.monotonic()
+
+    def ensure_dataset(self, *, stamp: str, dim: int) -> Dataset:
+        """Return the dataset, made for a model when there is none yet.
+
+        Raises:
+            MemoryStateError: kind `wrong_model` or `wrong_width`: it is of another model.
+        """
+        if self.dataset is None and lance.state(self.base).kind == "missing":
+            self.dataset = lance.create(self.base, stamp=stamp, dim=dim)
+            self.catalog.put("lance_version", self.dataset.version)
+        else:
+            self.dataset = lance.open_dataset(self.base, stamp=stamp, dim=dim)
+        return self.dataset
+
+    def move(self, rows: Sequence[Chunk], vectors: "np.ndarray[Any, np.dtype[np.float32]]") -> None:
+        """Move queued rows into the dataset with their vectors; `ensure_dataset` comes first.
+
+        Args:
+            rows: Rows of the queue, from `catalog.next_pending`.
+            vectors: (len(rows), dim) float32, L2-normalised.
+        """
+        if self.dataset is None:
+            raise ValueError("ensure_dataset comes first")
+        self.commit_words()
+        ids = [row.id for row in rows]
+        self.catalog.mark_moving(ids)
+        try:
+            self.dataset.append(rows, vectors)
+        except BackendError:
+            self.catalog.mark_queued(ids)
+            raise
+        self._dataset_ids = ("", set())
+        with self.catalog.transaction():
+            self.catalog.finish_moving(rows)
+            self.catalog.put("lance_version", self.dataset.version)
+
+    def optimize(self, *, keep_s: float = 3600.0) -> None:
+        """Merge small fragments of the dataset and give freed disk space back."""
+        if self.dataset is not None:
+            self.catalog.put("lance_version", None)
+            self.dataset.optimize(keep_s=keep_s)
+            self.catalog.put("lance_version", self.dataset.version)
+        self.catalog.shrink()
+
+    def _unknown(self, rows: Iterable[Chunk]) -> list[Chunk]:
+        by_id: dict[str, Chunk] = {}
+        for row in rows:
+            by_id.setdefault(row.id, row)
+        known = self.catalog.known(list(by_id))
+        for session_id in {row.session_id for row in by_id.values()}:
+            known |= self._in_dataset(session_id)
+        return [row for row in by_id.values() if row.id not in known]
+
+    def _in_dataset(self, session_id: str) -> set[str]:
+        """Return ids of a session's embedded rows; kept for the session asked last."""
+        if self.dataset is None or not self.catalog.embedded_count(session_id):
+            return set()
+        if self._dataset_ids[0] != session_id:
+            self._dataset_ids = (session_id, self.dataset.session_ids_of_rows(session_id))
+        return self._dataset_ids[1]
+
+    def _timed(self, chunks: Iterable[Chunk]) -> Iterator[Row]:
+        for chunk in chunks:
+            if chunk.ts_us is None:
+                session = {row.id: row for row in self.session_rows(chunk.session_id)}
+                yield session.get(chunk.id, _row(chunk, True))
+            else:
+                yield _row(chunk, True)
+
+    def _fill_times(self, rows: list[Row]) -> list[Row]:
+        """Give rows without a time that of the row before, the first ones the session's start."""
+        if all(row.ts_us is not None for row in rows):
+            return rows
+        session = self.catalog.session(rows[0].session_id)
+        latest = session.started_us if session else None
+        filled = []
+        for row in rows:
+            latest = row.ts_us if row.ts_us is not None else latest
+            filled.append(msgspec.structs.replace(row, ts_us=latest))
+        return filled
+
+
+def _row(chunk: Chunk, embedded: bool) -> Row:
+    return Row(**msgspec.structs.asdict(chunk), embedded=embedded)
+
+
+def open_memory(
+    base: Path, *, derived: Path, writable: bool = False, progress: Progress | None = None
+) -> Memory:
+    """Return the memory at a place.
+
+    Args:
+        base: A home's `memory` directory, a directory that holds `chunks.lance`, or a `.lance`
+            directory itself.
+        derived: `<home>/derived`: where indexes over memories that are not this home's go.
+        writable: The caller holds the home's writer lock and will add rows.
+        progress: Told what is being rebuilt, rows done and rows in all.
+
+    Raises:
+        MemoryStateError: kind `missing`, `damaged`, `foreign`, `newer_format` or `locked`.
+        BackendError: kind `disk`.
+    """
+    own = base.resolve() == (derived.parent / "memory").resolve()
+    if writable and not own:
+        raise MemoryStateError(
+            f"The memory at {base} is not this home's; it is only read.", kind="read_only"
+        )
+    place = base if own else derived / _short_hash(lance.dataset_path(base))
+    if writable:
+        return _open_for_writing(base, place, progress)
+    if not own and not (base / CATALOG).exists():
+        with writer_lock(place, wait_s=600.0):
+            return _open_for_writing(base, place, progress)
+    return _open_for_reading(base, derived.parent if own else place, progress)
+
+
+def _open_for_writing(base: Path, place: Path, progress: Progress | None) -> Memory:
+    place.mkdir(parents=True, exist_ok=True)
+    found = lance.state(base)
+    dataset = None if found.kind == "missing" else lance.open_dataset(base)
+    catalog = open_catalog(place / CATALOG)
+    lexical = _words(catalog, place, dataset, progress)
+    memory = Memory(base, catalog=catalog, lexical=lexical, dataset=dataset, writable=True)
+    _mend(memory)
+    return memory
+
+
+def _mend(memory: Memory) -> None:
+    moving = memory.catalog.moving()
+    if moving:
+        there = memory.dataset.existing([row.id for row in moving]) if memory.dataset else set()
+        with memory.catalog.transaction():
+            memory.catalog.finish_moving([row for row in moving if row.id in there])
+            memory.catalog.mark_queued([row.id for row in moving if row.id not in there])
+
+
+def _words(
+    catalog: Catalog, place: Path, dataset: Dataset | None, progress: Progress | None
+) -> LexicalIndex:
+    index_id = catalog.get("lexical_id", "")
+    try:
+        lexical = LexicalIndex.open(place / LEXICAL / (index_id or "none"))
+    except MemoryStateError:
+        return _rebuild_words(catalog, place, dataset, progress)
+    upto = int(catalog.get("lexical_upto", 0))
+    _catch_up(lexical, catalog, upto)
+    return lexical
+
+
+def _catch_up(lexical: LexicalIndex, catalog: Catalog, upto: int) -> None:
+    while True:
+        rows, last = catalog.pending_after(upto, _BATCH)
+        if not rows:
+            return
+        lexical.add(rows, replace=True)
+        lexical.commit()
+        catalog.put("lexical_upto", last)
+        upto = last
+
+
+def _rebuild_words(
+    catalog: Catalog, place: Path, dataset: Dataset | None, progress: Progress | None
+) -> LexicalIndex:
+    index_id = uuid.uuid4().hex[:12]
+    lexical = LexicalIndex.create(place / LEXICAL / index_id, index_id=index_id)
+    total = dataset.count() if dataset else 0
+    done = 0
+    for rows in dataset.scan_rows() if dataset else ():
+        done += lexical.add(rows)
+        if progress:
+            progress("words", done, total)
+    lexical.commit()
+    with catalog.transaction():
+        catalog.put("lexical_id", index_id)
+        catalog.put("lexical_upto", 0)
+    _catch_up(lexical, catalog, 0)
+    for old in (place / LEXICAL).iterdir():
+        if old.name != index_id:
+            shutil.rmtree(old, ignore_errors=True)
+    return lexical
+
+
+def _open_for_reading(base: Path, home: Path, progress: Progress | None) -> Memory:
+    found = lance.state(base)
+    dataset = None if found.kind == "missing" else lance.open_dataset(base)
+    if dataset is None and not (base / CATALOG).exists():
+        raise MemoryStateError(
+            f"No memory at {base} yet.", hint="Run `funes index`.", kind="missing"
+        )
+    catalog = open_catalog(base / CATALOG, writable=False)
+    index_id = catalog.get("lexical_id", "")
+    lexical = LexicalIndex.open(base / LEXICAL / (index_id or "none"))
+    return Memory(base, catalog=catalog, lexical=lexical, dataset=dataset, writable=False)
+
+
+def _short_hash(path: Path) -> str:
+    return hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:16]
