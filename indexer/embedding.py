@@ -333,9 +333,7 @@ class _FastembedEmbedder:
     batch, would make a vector depend on the texts next to it.
     """
 
-    def __init__(
-        self, model: "TextEmbedding", card: ModelCard, *, threads: int, nice: int
-    ) -> None:
+    def __init__(self, model: "TextEmbedding", card: ModelCard, *, threads: int, nice: int) -> None:
         self.stamp = card.stamp
         self.dim = card.dim
         self.max_tokens = card.max_tokens

@@ -24,7 +24,7 @@ MAX_TOKENS = 512
 
 _BUCKETS = 4096
 _VERSION = 1
-_COMMON = "a an and are as at be by do for from i in is it of on or that the this to was we with you"
+_COMMON = "a an and are as at be by do for from i in is it of on or that the this to was we with"
 
 
 def tiny_model_dir(*, dim: int = 384, stamp: str = STAMP) -> Path:
@@ -61,15 +61,13 @@ def _write(path: Path, value: dict[str, object]) -> None:
 def _tokenizer() -> Tokenizer:
     tokenizer = Tokenizer(WordPiece(_vocab(), unk_token="[UNK]", max_input_chars_per_word=100_000))  # type: ignore[call-arg]  # the stub lacks the model's options
     common = Regex(rf"\b(?:{'|'.join(_COMMON.split())})\b")
-    tokenizer.normalizer = normalizers.Sequence(  # type: ignore[assignment]  # settable, not in the stub
+    tokenizer.normalizer = normalizers.Sequence(
         [normalizers.Lowercase(), normalizers.Replace(common, " ")]
     )
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(  # type: ignore[assignment]  # as above
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.BertPreTokenizer(), pre_tokenizers.ByteLevel(False, use_regex=False)]
     )
-    tokenizer.post_processor = TemplateProcessing(  # type: ignore[assignment]  # as above
-        single="[CLS] $A", special_tokens=[("[CLS]", 2)]
-    )
+    tokenizer.post_processor = TemplateProcessing(single="[CLS] $A", special_tokens=[("[CLS]", 2)])
     return tokenizer
 
 
