@@ -9,7 +9,7 @@ from funes_ls.indexer.traces import jsonvalue, texts
 from funes_ls.indexer.traces.base import Unit
 from funes_ls.indexer.traces.jsonl import Draft, JsonlReading, learn_name
 from funes_ls.indexer.traces.state import State
-from funes_ls.indexer.traces.walk import Found, find_files, newest_first
+from funes_ls.indexer.traces.walk import Found, file_units
 
 HARNESS = "claude_code"
 _TURN_TYPES = frozenset({"user", "assistant"})
@@ -35,14 +35,7 @@ class ClaudeSource:
 
     def units(self, root: Path) -> Iterator[Unit | Problem]:
         """Yield the sessions under a root, newest first, sub-agents last."""
-        found: list[Found] = []
-        for item in find_files(root, (".jsonl",)):
-            if isinstance(item, Problem):
-                yield item
-            else:
-                found.append(item)
-        units = [unit_of(item) for item in newest_first(found)]
-        yield from sorted(units, key=lambda unit: unit.subagent)
+        return file_units(root, (".jsonl",), unit_of)
 
     def read(self, unit: Unit, *, resume: bytes | None = None) -> JsonlReading:
         """Return a reading of a session."""
@@ -51,15 +44,7 @@ class ClaudeSource:
 
 def unit_of(found: Found) -> Unit:
     """Return a trace file as a unit."""
-    return Unit(
-        key=str(found.path),
-        harness=HARNESS,
-        path=found.real,
-        size=found.stat.st_size,
-        mtime_ns=found.stat.st_mtime_ns,
-        inode=found.stat.st_ino,
-        subagent=_is_subagent(found.path),
-    )
+    return found.unit(HARNESS, subagent=_is_subagent(found.path))
 
 
 def _is_subagent(path: Path) -> bool:

@@ -1,6 +1,6 @@
 """Reads a JSONL trace as a stream, whole or from where the last reading stopped."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, BinaryIO, Literal, Protocol
 
 from msgspec import Struct
@@ -325,6 +325,3 @@ def _why(exc: BaseException) -> str:
         return f"{exc.strerror}."
     return "It is damaged."
 
-
-#: Makes the reading of a unit.
-Reader = Callable[[Unit, bytes | None], JsonlReading]

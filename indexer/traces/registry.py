@@ -5,8 +5,10 @@ from pathlib import Path
 from funes_ls.indexer.errors import UsageError
 from funes_ls.indexer.traces.base import TraceSource
 from funes_ls.indexer.traces.claude import ClaudeSource
+from funes_ls.indexer.traces.codex import CodexSource
+from funes_ls.indexer.traces.pi import PiSource
 
-_SOURCES: tuple[TraceSource, ...] = (ClaudeSource(),)
+_SOURCES: tuple[TraceSource, ...] = (ClaudeSource(), CodexSource(), PiSource())
 
 
 def sources() -> list[TraceSource]:

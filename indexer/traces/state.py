@@ -39,6 +39,8 @@ class State(Struct, kw_only=True):
         title_rank: How good the title is that was found, 0 for none.
         bare: Whether it is a Codex trace without envelopes.
         base_ts: Time of records that carry none.
+        noted: Whether what the trace's header says is in `meta`.
+        skipped: Records of unknown types passed over, by type.
     """
 
     harness: str
@@ -61,6 +63,7 @@ class State(Struct, kw_only=True):
     title_rank: int = 0
     bare: bool = False
     base_ts: str = ""
+    noted: bool = False
     skipped: dict[str, int] = field(default_factory=dict)
 
 
@@ -106,7 +109,7 @@ def prefix_digest(file: BinaryIO, length: int) -> str | None:
 
 
 def _skip(file: BinaryIO, count: int) -> bool:
-    if count > 0 and file.seekable() and not hasattr(file, "raw_stream"):
+    if file.seekable():
         file.seek(count, 1)
         return True
     while count > 0:

@@ -2,12 +2,13 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
 from funes_ls.indexer.model import Problem
+from funes_ls.indexer.traces.base import Unit
 
 _MAX_DEPTH = 64
 
@@ -18,6 +19,18 @@ class Found(Struct, frozen=True):
     path: Path
     real: Path
     stat: os.stat_result
+
+    def unit(self, harness: str, *, subagent: bool = False) -> Unit:
+        """Return the file as a unit of a harness."""
+        return Unit(
+            key=str(self.path),
+            harness=harness,
+            path=self.real,
+            size=self.stat.st_size,
+            mtime_ns=self.stat.st_mtime_ns,
+            inode=self.stat.st_ino,
+            subagent=subagent,
+        )
 
 
 class _Walk:
@@ -108,6 +121,19 @@ def _why(exc: OSError) -> str:
     return f"{exc.strerror or 'It cannot be read'}."
 
 
-def newest_first(found: list[Found]) -> list[Found]:
-    """Return files by modification time, newest first, equal times by path."""
-    return sorted(found, key=lambda file: (-file.stat.st_mtime_ns, str(file.path)))
+def file_units(
+    root: Path, suffixes: tuple[str, ...], unit_of: Callable[[Found], Unit]
+) -> Iterator[Unit | Problem]:
+    """Yield the problems of a walk, then its files as units: newest first, sub-agents last."""
+    units: list[Unit] = []
+    for item in find_files(root, suffixes):
+        if isinstance(item, Problem):
+            yield item
+        else:
+            units.append(unit_of(item))
+    yield from in_order(units)
+
+
+def in_order(units: list[Unit]) -> list[Unit]:
+    """Return units newest first with sub-agents last, equal times by key."""
+    return sorted(units, key=lambda unit: (unit.subagent, -unit.mtime_ns, unit.key))
