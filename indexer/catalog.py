@@ -174,6 +174,7 @@ class Catalog:
     """An open catalog; safe to share between threads."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path | None) -> None:
+        """Wrap an open connection; use `open_catalog`."""
         self._db = connection
         self._lock = threading.RLock()
         self._depth = 0
@@ -467,11 +468,16 @@ class Catalog:
         with self._lock:
             return [row[0] for row in self._db.execute("SELECT id FROM removals ORDER BY id")]
 
-    def clear_removals(self, ids: Iterable[str]) -> None:
-        """Note that rows have left the dataset."""
+    def clear_removals(self) -> None:
+        """Note that every row that had to leave has left."""
         with self.transaction():
-            self._many("DELETE FROM removals WHERE id = ?", ids)
-            self.bump_generation()
+            self._db.execute("DELETE FROM removals")
+
+    def forget_session(self, session_id: str) -> None:
+        """Drop what is known of a session and of the traces it was read from."""
+        with self.transaction():
+            for table in ("sessions", "session_files", "sources", "embedded"):
+                self._db.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return a counter or mark, or the default."""

@@ -133,25 +133,37 @@ def open_dataset(base: Path, *, stamp: str = "", dim: int = 0) -> "Dataset":
             hint="Move it aside and run `funes index`, or restore it from a copy.",
             kind=found.kind,
         )
-    if stamp and found.stamp and found.stamp != stamp:
+    dataset = Dataset(_open_table(path), path, stamp=found.stamp, dim=found.dim)
+    check_model(dataset, stamp=stamp, dim=dim)
+    return dataset
+
+
+def check_model(dataset: "Dataset", *, stamp: str = "", dim: int = 0) -> None:
+    """Pass a dataset of this model, or one without a stamp but of this width.
+
+    Raises:
+        MemoryStateError: kind `wrong_model` or `wrong_width`.
+    """
+    if stamp and dataset.stamp and dataset.stamp != stamp:
         raise MemoryStateError(
-            f"The memory at {base} was embedded with {found.stamp}, not {stamp}.",
-            hint=f"Run `funes model use {found.stamp}`, or `funes reembed`.",
+            f"The memory at {dataset.path.parent} was embedded with {dataset.stamp}, not {stamp}.",
+            hint=f"Run `funes model use {dataset.stamp}`, or move it with `funes reembed`.",
             kind="wrong_model",
         )
-    if dim and found.dim != dim:
+    if dim and dataset.dim != dim:
         raise MemoryStateError(
-            f"The memory at {base} holds vectors of width {found.dim}, the model gives {dim}.",
+            f"The memory at {dataset.path.parent} holds vectors of width {dataset.dim}, "
+            f"the model gives {dim}.",
             hint="Run `funes model list` and use the model it was embedded with.",
             kind="wrong_width",
         )
-    return Dataset(_open_table(path), path, stamp=found.stamp, dim=found.dim)
 
 
 class Dataset:
     """An open dataset; reads see what other processes wrote after `refresh`."""
 
     def __init__(self, table: Any, path: Path, *, stamp: str, dim: int) -> None:
+        """Wrap an open Lance table; use `open_dataset` or `create`."""
         self._table = table
         self._names = frozenset(table.schema.names)
         self.path = path
@@ -354,7 +366,7 @@ def _open_table(path: Path) -> Any:
 
 
 def _stamp_of(schema: Any) -> str:
-    return (schema.metadata or {}).get(STAMP_KEY, b"").decode("utf-8", "replace")
+    return bytes((schema.metadata or {}).get(STAMP_KEY, b"")).decode("utf-8", "replace")
 
 
 def _quoted(values: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ Names are what a stemmed word index loses: `maxRetryCount`, `src/core/flux.py`, 
 to the word index.
 """
 
+import itertools
 import re
 from collections.abc import Iterable
 from functools import lru_cache
@@ -115,7 +116,7 @@ def unspaced_terms(text: str, *, singles: bool = True) -> list[str]:
         return []
     terms = _SYMBOLS.findall(text)
     for run in _UNSPACED.findall(text):
-        terms.extend(first + second for first, second in zip(run, run[1:], strict=False))
+        terms.extend(first + second for first, second in itertools.pairwise(run))
         if singles or len(run) == 1:
             terms.extend(run)
     return terms

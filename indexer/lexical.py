@@ -99,6 +99,7 @@ class LexicalIndex:
     """An open words index; one writer at a time, any number of readers."""
 
     def __init__(self, index: Any, mark: LexicalMark, path: Path | None) -> None:
+        """Wrap an open tantivy index; use `open` or `create`."""
         self._index = index
         self._schema = index.schema
         self._analyzer = _stemmed()
@@ -306,7 +307,7 @@ def _query_terms(text: str) -> list[str]:
 
 def _fields(row: Chunk) -> dict[str, Any]:
     text = searchable_text(row.text, row.block_type)
-    fields = {
+    fields: dict[str, Any] = {
         "id": row.id,
         "session_id": row.session_id,
         "block_type": row.block_type,

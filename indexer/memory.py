@@ -85,6 +85,7 @@ class Memory:
         dataset: Dataset | None,
         writable: bool,
     ) -> None:
+        """Put the parts together; use `open_memory`."""
         self.base = base
         self.catalog = catalog
         self.lexical = lexical
@@ -156,14 +157,16 @@ class Memory:
         self.catalog.close()
 
     def __enter__(self) -> "Memory":
+        """Return itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Close."""
         self.close()
 
     # Writing
 
-    def add_rows(
+    def queue(
         self, rows: Iterable[Chunk], *, started_us: int | None = None, subagent: bool = False
     ) -> int:
         """Queue rows of one session that are not in the memory yet; return how many.
@@ -190,7 +193,9 @@ class Memory:
         if self._uncommitted:
             last = self.catalog.last_number()
             self.lexical.commit()
-            self.catalog.put("lexical_upto", last)
+            with self.catalog.transaction():
+                self.catalog.put("lexical_upto", last)
+                self.catalog.clear_removals()
             self._uncommitted = 0
         self._committed_at = time.monotonic()
 
@@ -203,39 +208,82 @@ class Memory:
         if self.dataset is None and lance.state(self.base).kind == "missing":
             self.dataset = lance.create(self.base, stamp=stamp, dim=dim)
             self.catalog.put("lance_version", self.dataset.version)
-        else:
-            self.dataset = lance.open_dataset(self.base, stamp=stamp, dim=dim)
+        elif self.dataset is None:
+            self.dataset = lance.open_dataset(self.base)
+        lance.check_model(self.dataset, stamp=stamp, dim=dim)
         return self.dataset
 
-    def move(self, rows: Sequence[Chunk], vectors: "np.ndarray[Any, np.dtype[np.float32]]") -> None:
-        """Move queued rows into the dataset with their vectors; `ensure_dataset` comes first.
+    def move(
+        self,
+        rows: Sequence[Chunk],
+        vectors: "np.ndarray[Any, np.dtype[np.float32]]",
+        *,
+        stamp: str,
+    ) -> None:
+        """Move queued rows into the dataset with their vectors; the dataset is made when absent.
 
         Args:
             rows: Rows of the queue, from `catalog.next_pending`.
             vectors: (len(rows), dim) float32, L2-normalised.
+            stamp: Model the vectors are of.
+
+        Raises:
+            MemoryStateError: kind `wrong_model` or `wrong_width`.
+            BackendError: kind `disk`; the rows stay queued.
         """
-        if self.dataset is None:
-            raise ValueError("ensure_dataset comes first")
+        if not rows:
+            return
+        dataset = self.ensure_dataset(stamp=stamp, dim=vectors.shape[1])
         self.commit_words()
         ids = [row.id for row in rows]
         self.catalog.mark_moving(ids)
         try:
-            self.dataset.append(rows, vectors)
+            dataset.append(rows, vectors)
         except BackendError:
             self.catalog.mark_queued(ids)
             raise
         self._dataset_ids = ("", set())
         with self.catalog.transaction():
             self.catalog.finish_moving(rows)
-            self.catalog.put("lance_version", self.dataset.version)
+            self.catalog.put("lance_version", dataset.version)
 
-    def optimize(self, *, keep_s: float = 3600.0) -> None:
+    def remove(self, ids: Sequence[str]) -> None:
+        """Take rows out of queue, dataset and words; for rows that a rewritten trace retracts."""
+        if not ids:
+            return
+        self._dataset_ids = ("", set())
+        self.catalog.add_removals(ids)
+        self._strike(ids)
+        self._uncommitted += len(ids)
+
+    def forget_session(self, session_id: str) -> int:
+        """Take a session out for good, so that its trace is not indexed again; return its rows."""
+        ids = [row.id for row in self.session_rows(session_id)]
+        with self.catalog.transaction():
+            self.catalog.add_tombstone(session_id)
+            self.catalog.add_removals(ids)
+            self.catalog.forget_session(session_id)
+        self.remove(ids)
+        self.commit_words()
+        return len(ids)
+
+    def tidy(self, *, keep_s: float = 3600.0) -> None:
         """Merge small fragments of the dataset and give freed disk space back."""
         if self.dataset is not None:
             self.catalog.put("lance_version", None)
             self.dataset.optimize(keep_s=keep_s)
             self.catalog.put("lance_version", self.dataset.version)
         self.catalog.shrink()
+
+    def _strike(self, ids: Sequence[str]) -> None:
+        """Do what the noted removals say; they stay noted until the words are committed."""
+        if self.dataset is not None:
+            there = self.dataset.existing(ids)
+            if there:
+                self.dataset.delete_ids(sorted(there))
+                self.catalog.put("lance_version", self.dataset.version)
+        self.lexical.delete_ids(ids)
+        self.catalog.drop_pending(ids)
 
     def _unknown(self, rows: Iterable[Chunk]) -> list[Chunk]:
         by_id: dict[str, Chunk] = {}
