@@ -1,0 +1,90 @@
+"""`funes index`: runs it, shows it, asks when time is up, and sums up."""
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from funes_ls import render
+from funes_ls.cli.output import confirm, is_terminal
+from funes_ls.cli.progress import duration, shown
+from funes_ls.indexer.errors import UsageError
+from funes_ls.indexer.settings import Settings
+
+if TYPE_CHECKING:
+    from funes_ls.service import IndexReport
+
+
+def index(args: argparse.Namespace, settings: Settings) -> int:
+    """Index and print what was done; in a script, what to index must be named."""
+    from funes_ls import service
+
+    person = is_terminal()
+    if not person and not (args.target or args.harness or args.yes):
+        raise UsageError(
+            "Without a terminal, say what to index.",
+            hint="Name a path or `--harness H`, or pass `--yes` for every known place.",
+        )
+    request = service.IndexRequest(
+        target=args.target or "",
+        harness=args.harness or "",
+        limit=args.limit,
+        words_only=args.words_only,
+        finish=args.yes,
+        wait=person,
+        thinking=settings.thinking,
+    )
+    with shown(quiet=args.quiet) as progress:
+        report = service.run_index(
+            request,
+            settings,
+            env=os.environ,
+            progress=progress,
+            ask_more=_ask if person else lambda _left, _eta_s: False,
+        )
+    if args.json:
+        render.write_json(report)
+    else:
+        render.write(summary(report))
+    return 0
+
+
+def _ask(left: int, eta_s: float) -> bool:
+    about = f", about {duration(eta_s)}" if eta_s else ""
+    return confirm(
+        f"Everything is findable by words; {left:,} chunks still have no vector{about}. Go on?",
+        default=True,
+    )
+
+
+def summary(report: "IndexReport") -> str:
+    """Return what a run did, in a few plain lines."""
+    lines = [_reading_line(report)]
+    if report.embedded:
+        lines.append(f"{report.embedded:,} chunks embedded with {report.model}.")
+    if report.words_only:
+        left = f"{report.words_only:,} chunks are findable by words only."
+        lines.append(f"{left} {_next_step(report)}".rstrip())
+    if report.problems:
+        lines.append(f"{report.problems:,} problems; `funes status --problems` lists them.")
+    return "\n".join(lines)
+
+
+def _reading_line(report: "IndexReport") -> str:
+    if not report.sessions and not report.failed:
+        return f"Up to date: {report.current:,} sessions, nothing new."
+    parts = [f"{report.sessions:,} sessions read, {report.chunks:,} new chunks"]
+    if report.current:
+        parts.append(f"{report.current:,} unchanged")
+    if report.removed:
+        parts.append(f"{report.removed:,} chunks of rewritten sessions taken back")
+    if report.failed:
+        parts.append(f"{report.failed:,} could not be read")
+    return ", ".join(parts) + "."
+
+
+def _next_step(report: "IndexReport") -> str:
+    if report.stopped == "no_model":
+        return report.note
+    if report.stopped == "budget":
+        return "Run `funes index` again to go on, or `funes index --yes` to finish."
+    return "Run `funes index` for the vectors." if report.stopped == "words_only" else ""

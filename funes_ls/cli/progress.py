@@ -1,0 +1,103 @@
+"""Shows a long run on stderr: moving bars for a person, a line now and then for a log."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from funes_ls.cli.output import is_terminal, notice
+from funes_ls.indexer.progress import IndexEvent, Progress, ignore_progress
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+_LINE_EVERY_S = 5.0
+_TIERS = {1: "text", 2: "tool calls", 3: "tool results"}
+_WHAT = {
+    "scan": "Looking for sessions",
+    "words": "Reading sessions (words)",
+    "model": "Getting the model",
+    "vectors": "Embedding chunks (vectors)",
+    "tidy": "Tidying up",
+}
+
+
+@contextmanager
+def shown(*, quiet: bool) -> Iterator[Progress]:
+    """Yield a watcher for a run; what it draws on a terminal is gone or final when it ends."""
+    if quiet:
+        yield ignore_progress
+    elif is_terminal():
+        with _bars() as watch:
+            yield watch
+    else:
+        yield _lines()
+
+
+def duration(seconds: float) -> str:
+    """Return a time span as people say it: `8 s`, `3 min`, `1 h 20 min`."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _lines() -> Progress:
+    last = {"phase": "", "at": 0.0}
+
+    def watch(event: IndexEvent) -> None:
+        now = time.monotonic()
+        if event.phase == last["phase"] and now - float(last["at"]) < _LINE_EVERY_S:
+            return
+        if not event.total and event.phase in ("words", "vectors"):
+            return
+        last["phase"], last["at"] = event.phase, now
+        notice(_line(event))
+
+    return watch
+
+
+def _line(event: IndexEvent) -> str:
+    parts = [_WHAT[event.phase]]
+    if event.total:
+        parts.append(f"{_amount(event, event.done)} of {_amount(event, event.total)}")
+    if event.phase == "words" and event.chunks:
+        parts.append(f"{event.chunks:,} chunks")
+    if event.phase == "vectors" and event.tier:
+        parts.append(_TIERS[event.tier])
+    if event.rate:
+        parts.append(f"{event.rate:,.0f} a second" if event.phase != "model" else "")
+    if event.eta_s is not None and event.done < event.total:
+        parts.append(f"about {duration(event.eta_s)} left")
+    return ", ".join(part for part in parts if part)
+
+
+def _amount(event: IndexEvent, count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if event.phase == "model" else f"{count:,}"
+
+
+@contextmanager
+def _bars() -> "Iterator[Progress]":
+    from rich.console import Console
+    from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn
+    from rich.progress import Progress as RichProgress
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[detail]}"),
+    )
+    with RichProgress(*columns, console=Console(file=sys.stderr), transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
+        yield lambda event: _draw(bars, tasks, event)
+
+
+def _draw(bars: "RichProgress", tasks: "dict[str, TaskID]", event: IndexEvent) -> None:
+    if event.phase not in tasks:
+        tasks[event.phase] = bars.add_task(_WHAT[event.phase], total=None, detail="")
+    detail = _line(event).removeprefix(_WHAT[event.phase]).removeprefix(", ")
+    bars.update(tasks[event.phase], completed=event.done, total=event.total or None, detail=detail)

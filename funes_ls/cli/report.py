@@ -1,0 +1,79 @@
+"""How status, problems and sessions look to a person."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from funes_ls import render
+from funes_ls.indexer.catalog import now_us
+from funes_ls.indexer.model import Problem
+from funes_ls.indexer.times import format_us
+
+if TYPE_CHECKING:
+    from funes_ls.retrieval.sessions import SessionsAnswer
+    from funes_ls.service import Status
+
+_TITLE_CHARS = 60
+
+
+def status_text(status: "Status") -> str:
+    """Return the state of a memory; lines that have nothing to say are left out."""
+    if status.state == "missing":
+        return f"{status.note}\n`funes index` reads the sessions your agents left on this machine."
+    harnesses = ", ".join(f"{name} {count:,}" for name, count in status.harnesses.items())
+    lines = [
+        f"memory    {status.memory} ({status.path}, {status.size_bytes / 1e6:.1f} MB)",
+        f"sessions  {status.sessions:,} in {status.projects:,} projects ({harnesses})",
+        f"turns     {status.turns:,}",
+        f"chunks    {status.chunks:,}",
+        f"model     {status.model or 'none yet: words only'}",
+    ]
+    if status.words_only:
+        lines.append(
+            f"pending   {status.words_only:,} chunks are findable by words only; "
+            "`funes index` embeds them"
+        )
+    if status.problems:
+        lines.append(f"problems  {status.problems:,}; `funes status --problems` lists them")
+    if status.last_indexed_us is not None:
+        age_s = max(0, now_us() - status.last_indexed_us) // 1_000_000
+        lines.append(f"indexed   {format_us(status.last_indexed_us)} ({age_text(age_s)} ago)")
+    return "\n".join([*lines, *([status.note] if status.note else [])])
+
+
+def age_text(age_s: int) -> str:
+    """Return an age in its largest unit: `3 days`, `1 hour`."""
+    for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if age_s >= size:
+            count = age_s // size
+            return f"{count} {unit}{'s' if count > 1 else ''}"
+    return "less than a minute"
+
+
+def problems_text(problems: Sequence[Problem]) -> str:
+    """Return one line for each thing that could not be read."""
+    if not problems:
+        return "no problems"
+    return "\n".join(
+        f"{render.safe(one.path)}{f':{one.line}' if one.line else ''}: {one.kind}: {one.message}"
+        for one in problems
+    )
+
+
+def sessions_text(answer: "SessionsAnswer") -> str:
+    """Return a table of sessions, newest first, and how many there are in all."""
+    if not answer.sessions:
+        return "no sessions"
+    rows = [
+        (
+            format_us(one.ended_us)[:16].replace("T", " "),
+            one.harness,
+            one.session_id,
+            str(one.turns),
+            one.cwd or one.workdir,
+            one.title[:_TITLE_CHARS],
+        )
+        for one in answer.sessions
+    ]
+    text = render.table(rows, header=("ENDED", "HARNESS", "SESSION", "TURNS", "FOLDER", "TITLE"))
+    shown = len(answer.sessions)
+    return text if answer.total <= shown else f"{text}{shown} of {answer.total}; see --offset\n"

@@ -1,0 +1,120 @@
+"""Turns answers into text, and is the one place that writes to stdout.
+
+The agent layouts of `recall` and `get` are a contract (README, "Output"; pinned by tests/golden).
+Recalled text is data: control sequences and bidirectional overrides never reach a terminal.
+"""
+
+import contextlib
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterable
+
+import msgspec
+
+from funes_ls.retrieval.answers import GetAnswer, Hit, RecallAnswer, TurnView
+
+#: C0 but tab and newline, DEL, C1, and the characters that reorder or hide text.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_NEIGHBOR_CHARS = 160
+_SHORT_ID = 8
+
+
+def write(text: str) -> None:
+    """Write an answer to stdout, with a final newline; a reader that went away is no error."""
+    if not text:
+        return
+    with contextlib.suppress(AttributeError, ValueError):
+        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
+    try:
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The interpreter flushes stdout once more at exit; give it something that works.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def write_json(answer: object) -> None:
+    """Write one JSON object on one line; characters a terminal would obey are escaped."""
+    write(to_json(answer))
+
+
+def to_json(answer: object) -> str:
+    """Return compact JSON in which unsafe characters stand as escapes."""
+    text = msgspec.json.encode(answer).decode("utf-8", "replace")
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def safe(text: str) -> str:
+    """Return recalled text without what a terminal would obey instead of show."""
+    return _UNSAFE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def recall_text(answer: RecallAnswer, *, explain: bool = False) -> str:
+    """Return hits in the agent layout, the same in a terminal and in a pipe."""
+    if not answer.hits:
+        return "no results\n"
+    suffix = "" if answer.memory in ("", "local") else f" --memory {shlex.quote(answer.memory)}"
+    return "".join(_hit_text(hit, suffix, explain=explain) for hit in answer.hits)
+
+
+def _hit_text(hit: Hit, suffix: str, *, explain: bool) -> str:
+    place = safe(hit.cwd or hit.workdir or "-")
+    session = safe(hit.session_id)
+    turn = shlex.quote(safe(hit.turn_uuid)) if hit.turn_uuid else "''"
+    lines = [
+        f"[{safe(hit.ts)}] {hit.harness or '-'} {place}/{session[:_SHORT_ID]} {hit.block_type}"
+        f"  score={hit.score:.3f}",
+        f"  → get {shlex.quote(session)} {turn}{suffix}",
+    ]
+    if explain:
+        lines.append(f"  {_explain_text(hit)}")
+    lines.append(safe(hit.text))
+    if hit.also_in:
+        lines.append(f"  = also in {' '.join(safe(other) for other in hit.also_in)}")
+    lines += [
+        f"  ~ [{near.role} {near.block_type} seq{near.seq}] {_one_line(near.text)}"
+        for near in hit.neighbors
+    ]
+    return "\n".join([*lines, "---", ""])
+
+
+def _one_line(text: str) -> str:
+    return " ".join(safe(text)[:_NEIGHBOR_CHARS].split())
+
+
+def _explain_text(hit: Hit) -> str:
+    why = hit.explain
+    legs = [
+        f"{name} #{rank} ({score:.3f})" if rank is not None and score is not None else f"{name} -"
+        for name, rank, score in (
+            ("words", why.words, why.words_score),
+            ("vector", why.vector, why.vector_score),
+        )
+    ]
+    return f"? {', '.join(legs)}; fused {why.fused:.3f} × prior {why.prior:g} × age {why.age:.3f}"
+
+
+def get_text(answer: GetAnswer) -> str:
+    """Return turns in the agent layout; a fixed sentence when the turn is not there."""
+    if not answer.found:
+        return f"no turn {safe(answer.turn_uuid)} in session {safe(answer.session_id)}\n"
+    return "".join(_turn_text(turn) for turn in answer.turns)
+
+
+def _turn_text(turn: TurnView) -> str:
+    body = "\n\n".join(safe(block.text) for block in turn.blocks)
+    head = f"[{safe(turn.ts)}] {turn.role} seq{turn.seq} turn={safe(turn.turn_uuid)}"
+    return f"{head}\n{body}\n---\n"
+
+
+def table(rows: Iterable[tuple[str, ...]], *, header: tuple[str, ...]) -> str:
+    """Return left-aligned columns as wide as their widest cell, two spaces apart."""
+    cells = [header, *[tuple(safe(cell).replace("\n", " ") for cell in row) for row in rows]]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    return "".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        + "\n"
+        for row in cells
+    )

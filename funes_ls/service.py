@@ -1,0 +1,220 @@
+"""What the product decides to do: takes and returns structs, prints nothing.
+
+Every edge (the CLI, and the language server and MCP server to come) calls these functions.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from funes_ls.index_run import IndexReport, IndexRequest, known_places, model_ref, run_index
+from funes_ls.indexer.catalog import now_us
+from funes_ls.indexer.chunk import chunks_of
+from funes_ls.indexer.errors import BackendError, MemoryStateError, UsageError
+from funes_ls.indexer.memory import Memory, open_memory
+from funes_ls.indexer.model import Chunk, Problem, Turn
+from funes_ls.indexer.settings import Settings
+from funes_ls.indexer.traces import TraceSource, Unit, detect, source_for
+from funes_ls.retrieval.answers import GetAnswer, RecallAnswer, RecallRequest
+
+if TYPE_CHECKING:
+    from funes_ls.indexer.embedding import Embedder
+
+__all__ = [
+    "IndexReport",
+    "IndexRequest",
+    "Status",
+    "get",
+    "known_places",
+    "parse",
+    "problems",
+    "recall",
+    "run_index",
+    "status",
+]
+
+
+class Status(Struct, frozen=True, kw_only=True):
+    """What a memory holds; `funes status --json` prints it.
+
+    Attributes:
+        state: `ready`, `empty` or `missing`.
+        model: Stamp of its vectors, "" while it has none.
+        generation: Grows with every change.
+        turns: Distinct turns: copies that a resumed or forked session holds count once.
+        words_only: Chunks that wait for their vector.
+        problems: Count of what could not be read; listed by `funes status --problems`.
+        last_indexed_us: When something was last stored, UTC µs.
+        size_bytes: Disk taken by the memory.
+    """
+
+    memory: str
+    path: str
+    state: str
+    model: str = ""
+    generation: int = 0
+    sessions: int = 0
+    turns: int = 0
+    chunks: int = 0
+    projects: int = 0
+    harnesses: dict[str, int] = {}
+    words_only: int = 0
+    pending_sources: int = 0
+    problems: int = 0
+    last_indexed_us: int | None = None
+    size_bytes: int = 0
+    note: str = ""
+
+
+@contextmanager
+def opened(settings: Settings, spec: str) -> Iterator[Memory]:
+    """Open the memory a person named, for reading.
+
+    Args:
+        settings: Settings in force.
+        spec: `local`, or the path of a memory.
+
+    Raises:
+        MemoryStateError: it is missing, damaged, or of a newer format.
+        UsageError: it is a kind of memory that cannot be read yet.
+    """
+    memory = open_memory(_memory_path(settings, spec), derived=settings.home / "derived")
+    try:
+        yield memory
+    finally:
+        memory.close()
+
+
+def _memory_path(settings: Settings, spec: str) -> Path:
+    if spec in ("", "local"):
+        return settings.memory_dir
+    path = Path(spec).expanduser()
+    if "://" in spec or not path.exists():
+        raise UsageError(
+            f"No memory at {spec}.",
+            hint="Name `local` or the path of a memory; remote memories come in a later version.",
+            kind="no_such_memory",
+        )
+    nested = path / "memory"
+    return nested if nested.is_dir() else path
+
+
+def recall(request: RecallRequest, settings: Settings) -> RecallAnswer:
+    """Return the passages that answer a question, best first.
+
+    Raises:
+        UsageError: an empty question, or a filter value that does not exist.
+        MemoryStateError: see `opened`.
+    """
+    from funes_ls.retrieval.recall import recall as search
+
+    with opened(settings, request.memory_name) as memory:
+        return search(request, memory, _query_embedder(memory, settings), now_us=now_us())
+
+
+def _query_embedder(memory: Memory, settings: Settings) -> "Embedder | None":
+    """Return the model the memory's vectors are of; None when it has none or it is not here."""
+    from funes_ls.indexer import embedding
+
+    if not memory.state().embedded:
+        return None
+    try:
+        return embedding.load(model_ref(settings, memory.state().stamp), settings.models_dir)
+    except BackendError:
+        return None
+
+
+def get(
+    session_id: str, turn_uuid: str, settings: Settings, *, window: int = 3, spec: str = "local"
+) -> GetAnswer:
+    """Return one turn with the turns around it.
+
+    Raises:
+        UsageError: the session id is the start of several.
+        MemoryStateError: see `opened`.
+    """
+    from funes_ls.retrieval.get import get as fetch
+
+    with opened(settings, spec) as memory:
+        return fetch(session_id, turn_uuid, memory, window=window, memory_name=spec)
+
+
+def status(settings: Settings, *, spec: str = "local") -> Status:
+    """Return what a memory holds; no memory yet is a state, not an error.
+
+    Raises:
+        MemoryStateError: it is damaged or of a newer format.
+    """
+    path = _memory_path(settings, spec)
+    try:
+        with opened(settings, spec) as memory:
+            return _status(memory, path, spec)
+    except MemoryStateError as exc:
+        if exc.kind != "missing":
+            raise
+        return Status(memory=spec or "local", path=str(path), state="missing", note=str(exc))
+
+
+def _status(memory: Memory, path: Path, spec: str) -> Status:
+    state = memory.state()
+    sessions = memory.catalog.sessions()
+    chunks = state.embedded + state.words_only
+    harnesses = Counter(session.harness or "other" for session in sessions)
+    return Status(
+        memory=spec or "local",
+        path=str(path),
+        state="ready" if chunks else "empty",
+        model=state.stamp,
+        generation=state.generation,
+        sessions=state.sessions,
+        turns=memory.distinct_turns(),
+        chunks=chunks,
+        projects=len({session.cwd or session.workdir for session in sessions}),
+        harnesses=dict(sorted(harnesses.items())),
+        words_only=state.words_only,
+        problems=state.problems,
+        last_indexed_us=max((session.updated_at for session in sessions), default=None),
+        size_bytes=sum(file.stat().st_size for file in path.rglob("*") if file.is_file()),
+        note=" ".join(state.notes),
+    )
+
+
+def problems(settings: Settings, *, spec: str = "local") -> list[Problem]:
+    """Return what could not be read, by path and line."""
+    with opened(settings, spec) as memory:
+        return memory.catalog.problems()
+
+
+class ParsedUnit(Struct, frozen=True, kw_only=True):
+    """A trace as a reader sees it: items come in file order."""
+
+    source: TraceSource
+    unit: Unit
+
+
+def parse(path: Path, *, harness: str = "") -> Iterator[ParsedUnit | Problem]:
+    """Yield the traces at a path without storing anything.
+
+    Raises:
+        UsageError: no such path, or an unknown harness.
+    """
+    path = path.expanduser()
+    if not path.exists():
+        raise UsageError(f"No such path: {path}", kind="no_such_path")
+    source = source_for(harness) if harness else detect(path)
+    for unit in source.units(path):
+        yield unit if isinstance(unit, Problem) else ParsedUnit(source=source, unit=unit)
+
+
+def items_of(parsed: ParsedUnit) -> Iterator[Turn | Problem]:
+    """Yield a trace's turns and problems in file order."""
+    yield from parsed.source.read(parsed.unit)
+
+
+def rows_of(turn: Turn, *, compat: bool) -> list[Chunk]:
+    """Return the rows a turn gives: those of the compat profile, or those that are stored."""
+    return [] if compat and turn.extra else list(chunks_of(turn, compat=compat))

@@ -1,0 +1,353 @@
+"""Reads one session's trace into the memory's queue, where words find it at once.
+
+Ids are the reference's, always. What its rules lose or let collide is kept under ids of its own:
+a record that repeats a turn id with other text becomes a turn `<session>-x<record>`, and a second
+file that claims the session id of another living file becomes a session `<id>@<hash of its key>`.
+"""
+
+import hashlib
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from funes_ls.indexer.catalog import Session, Source
+from funes_ls.indexer.chunk import chunk_id, chunks_of
+from funes_ls.indexer.facts import touched_paths
+from funes_ls.indexer.memory import Memory
+from funes_ls.indexer.model import Chunk, Problem, SessionMeta, Turn
+from funes_ls.indexer.repos import repo_of
+from funes_ls.indexer.times import parse_ts
+from funes_ls.indexer.traces.base import Reading, TraceSource, Unit
+
+_BATCH_ROWS = 2_000
+
+
+class Ingested(Struct, frozen=True, kw_only=True):
+    """What reading one trace changed.
+
+    Attributes:
+        new: Chunks that were not stored before.
+        removed: Stored chunks that a rewritten trace no longer has.
+        total: Chunks given by this read, stored before or not.
+    """
+
+    session_id: str = ""
+    new: int = 0
+    removed: int = 0
+    total: int = 0
+    problems: tuple[Problem, ...] = ()
+
+
+class _State(Struct, kw_only=True):
+    """What the next read of a source must know; kept in its catalog row.
+
+    Attributes:
+        reader: The trace reader's own state.
+        last_us: Time of the last turn that had one, for turns that have none.
+        compat_id: Session id the trace claims; the stored one may differ.
+    """
+
+    reader: bytes = b""
+    compat_id: str = ""
+    last_us: int | None = None
+    started_us: int | None = None
+    ended_us: int | None = None
+    turns: int = 0
+    chunks: int = 0
+
+
+def is_current(unit: Unit, known: Source | None) -> bool:
+    """Return whether a trace has not changed since it was last read."""
+    return known is not None and (known.size, known.mtime_ns, known.inode) == (
+        unit.size,
+        unit.mtime_ns,
+        unit.inode,
+    )
+
+
+def ingest(unit: Unit, source: TraceSource, memory: Memory, *, thinking: bool = True) -> Ingested:
+    """Read what is new of a trace and queue it; may be killed at any point and run again."""
+    known = memory.catalog.source(unit.key)
+    state = _decoded(known)
+    reading = source.read(unit, resume=state.reader if state else None)
+    done = _SessionWriter(unit, memory, reading, state=state, thinking=thinking).run()
+    if reading.late_names:
+        # Rows already given would have had another label: give them all again, names known.
+        reading = source.read(unit, resume=None)
+        done = _SessionWriter(unit, memory, reading, state=None, thinking=thinking).run()
+    return done
+
+
+def _decoded(known: Source | None) -> _State | None:
+    if known is None or not known.resume:
+        return None
+    try:
+        return msgspec.json.decode(known.resume, type=_State)
+    except msgspec.DecodeError:
+        return None
+
+
+class _SessionWriter:
+    """Queues the turns of one reading in bounded batches and keeps the session's record."""
+
+    def __init__(
+        self,
+        unit: Unit,
+        memory: Memory,
+        reading: Reading,
+        *,
+        state: _State | None,
+        thinking: bool,
+    ) -> None:
+        self._unit = unit
+        self._memory = memory
+        self._reading = reading
+        self._old = state
+        self._thinking = thinking
+        self._state = _State()
+        self._session_id = ""
+        self._repo = ""
+        self._check_ids = self._is_rewrite = False
+        self._seen_ids: set[str] = set()
+        self._seen_turns: set[str] = set()
+        self._batch: list[tuple[Turn, list[Chunk]]] = []
+        self._batch_rows = 0
+        self._files: dict[str, None] = {}
+        self._workdir = ""
+        self._new = self._total = self._removed = 0
+        self._problems: list[Problem] = []
+
+    def run(self) -> Ingested:
+        items = iter(self._reading)
+        first = list(itertools.islice(items, 1))  # only now is `restarted` known
+        self._state = self._begun()
+        for item in itertools.chain(first, items):
+            if isinstance(item, Problem):
+                self._problems.append(item)
+            else:
+                self._add(item)
+        self._finish()
+        return Ingested(
+            session_id=self._session_id,
+            new=self._new,
+            removed=self._removed,
+            total=self._total,
+            problems=tuple(self._problems),
+        )
+
+    # The session
+
+    def _begun(self) -> _State:
+        whole = self._old is None or self._reading.restarted
+        return _State() if whole or self._old is None else self._old
+
+    @property
+    def _is_tail(self) -> bool:
+        return self._state is self._old
+
+    def _open_session(self, turn: Turn) -> None:
+        """Settle, at the first turn, under which id the session is stored and what is there."""
+        self._session_id = self._claimed(turn.session_id)
+        self._state.compat_id = turn.session_id
+        self._workdir = turn.workdir
+        meta = self._reading.session
+        self._repo = repo_of(meta.cwd, meta.remotes)
+        known = self._memory.catalog.session(self._session_id)
+        self._check_ids = known is not None or self._session_id != turn.session_id
+        self._is_rewrite = known is not None and not self._is_tail and self._same_source()
+        if known is not None and not self._is_tail and not self._is_rewrite:
+            self._state.chunks = known.chunks  # the trace moved; its rows are here
+
+    def _claimed(self, session_id: str) -> str:
+        """Return the id to store under: the trace's own unless another living trace has it."""
+        others = [
+            other
+            for other in self._memory.catalog.session_sources(session_id)
+            if other.key != self._unit.key and _is_alive(other, self._unit)
+        ]
+        if not others:
+            return session_id
+        mark = hashlib.sha256(self._unit.key.encode("utf-8", "surrogateescape")).hexdigest()[:6]
+        return f"{session_id}@{mark}"
+
+    # Turns to rows
+
+    def _add(self, turn: Turn) -> None:
+        if not self._session_id:
+            self._open_session(turn)
+        for block in turn.blocks:
+            if block.block_type == "tool_use" and not block.own:
+                self._files.update(dict.fromkeys(touched_paths(block)))
+        when = self._time_of(turn)
+        rows = [
+            replace(row, session_id=self._session_id, repo=self._repo, ts_us=when)
+            for row in chunks_of(turn)
+        ]
+        if not self._thinking:
+            # Thinking that an earlier run stored is left out of this one, not taken back.
+            self._seen_ids.update(row.id for row in rows if row.block_type == "thinking")
+            rows = [row for row in rows if row.block_type != "thinking"]
+        if rows:
+            self._state.turns += 1
+            self._total += len(rows)
+            self._batch.append((turn, rows))
+            self._batch_rows += len(rows)
+        if self._batch_rows >= _BATCH_ROWS:
+            self._flush()
+
+    def _time_of(self, turn: Turn) -> int | None:
+        """Return a turn's time; one without takes the last one's, or else the file's."""
+        us, state = parse_ts(turn.ts), self._state
+        if us is None:
+            return state.last_us if state.last_us is not None else self._file_time()
+        state.last_us = us
+        state.started_us = us if state.started_us is None else min(us, state.started_us)
+        state.ended_us = us if state.ended_us is None else max(us, state.ended_us)
+        return us
+
+    def _file_time(self) -> int | None:
+        """Return when the trace file was last written; databases and tables have no such time."""
+        return None if "#" in self._unit.key else self._unit.mtime_ns // 1000
+
+    # Rows to the queue
+
+    def _flush(self) -> None:
+        """Queue the batch: what is stored already stays, what would collide gets its own ids."""
+        stored = self._stored_texts()
+        fresh: list[Chunk] = []
+        for turn, rows in self._batch:
+            repeated = turn.turn_uuid in self._seen_turns
+            self._seen_turns.add(turn.turn_uuid)
+            for row in self._settled(turn, rows, stored, repeated=repeated):
+                stored[row.id] = row.text
+                fresh.append(row)
+        if fresh:
+            self._new += self._memory.add_rows(
+                fresh, started_us=self._state.ended_us, subagent=self._unit.subagent
+            )
+        self._batch, self._batch_rows = [], 0
+
+    def _stored_texts(self) -> dict[str, str]:
+        """Return the texts stored under the batch's ids, asking only where some may be."""
+        turns = [turn.turn_uuid for turn, _ in self._batch]
+        repeats = len(set(turns)) < len(turns) or not self._seen_turns.isdisjoint(turns)
+        if not (repeats or self._check_ids):
+            return {}
+        ids = [row.id for _, rows in self._batch for row in rows]
+        return {row.id: row.text for row in self._memory.rows(ids)}
+
+    def _settled(
+        self, turn: Turn, rows: list[Chunk], stored: dict[str, str], *, repeated: bool
+    ) -> list[Chunk]:
+        changed = [row.id for row in rows if stored.get(row.id, row.text) != row.text]
+        if changed and self._is_rewrite and not repeated:
+            self._remove(changed)
+            for id_ in changed:
+                del stored[id_]
+            changed = []
+        fresh = [row for row in rows if row.id not in stored]
+        if changed:
+            again = list(self._renamed(turn, rows))
+            rows = rows + again
+            known = {row.id for row in self._memory.rows([row.id for row in again])} | set(stored)
+            apart = self._session_id != turn.session_id
+            fresh = [*([] if apart else fresh), *(row for row in again if row.id not in known)]
+        if self._is_rewrite:
+            self._seen_ids.update(row.id for row in rows)
+        return fresh
+
+    def _renamed(self, turn: Turn, rows: list[Chunk]) -> Iterator[Chunk]:
+        """Yield the rows of a turn under ids of its own."""
+        apart = self._session_id != turn.session_id
+        uuid = turn.turn_uuid if apart else f"{turn.session_id}-x{turn.record}"
+        for row in rows:
+            id_ = chunk_id(self._session_id, uuid, row.block_idx, row.split_idx)
+            yield replace(row, id=id_, turn_uuid=uuid)
+
+    def _remove(self, ids: list[str]) -> None:
+        if ids:
+            self._memory.remove_rows(ids)
+            self._removed += len(ids)
+
+    def _finish(self) -> None:
+        self._flush()
+        if self._is_rewrite:
+            stored = self._memory.session_rows(self._session_id)
+            gone = [row.id for row in stored if row.id not in self._seen_ids]
+            self._remove(gone)
+            self._state.chunks = len(stored) - len(gone)
+        else:
+            self._state.chunks += self._new
+        catalog = self._memory.catalog
+        with catalog.transaction():
+            if self._state.chunks:
+                catalog.put_session(self._session_record())
+                catalog.put_files(self._session_id, self._files)
+            catalog.put_source(self._source_record())
+            (catalog.add_problems if self._is_tail else self._put_problems)(self._problems)
+
+    def _put_problems(self, problems: list[Problem]) -> None:
+        self._memory.catalog.put_problems(str(self._unit.path), problems)
+
+    def _same_source(self) -> bool:
+        """Return whether the stored rows came from this very trace, so that it may retract them."""
+        known = self._memory.catalog.source(self._unit.key)
+        return known is not None and known.session_id == self._session_id
+
+    def _source_record(self) -> Source:
+        unit = self._unit
+        self._state.reader = self._reading.resume
+        return Source(
+            key=unit.key,
+            harness=unit.harness,
+            path=str(unit.path),
+            session_id=self._session_id or (self._old_session_id() or ""),
+            size=unit.size,
+            mtime_ns=unit.mtime_ns,
+            inode=unit.inode,
+            resume=msgspec.json.encode(self._state),
+        )
+
+    def _old_session_id(self) -> str | None:
+        known = self._memory.catalog.source(self._unit.key)
+        return known.session_id if known else None
+
+    def _session_record(self) -> Session:
+        meta: SessionMeta = self._reading.session
+        state = self._state
+        known = state.started_us is not None
+        return Session(
+            session_id=self._session_id,
+            harness=meta.harness or self._unit.harness,
+            cwd=meta.cwd,
+            workdir=self._workdir,
+            repo=self._repo,
+            branch=meta.branch,
+            title=meta.title,
+            started_us=state.started_us if known else self._file_time(),
+            ended_us=state.ended_us if known else self._file_time(),
+            time_source="recorded" if known else "file" if self._file_time() else "",
+            parent_id=meta.parent_id,
+            link=meta.link,
+            inner_id=meta.inner_id,
+            source_path=str(self._unit.path),
+            source_key=self._unit.key,
+            subagent=self._unit.subagent or meta.link == "subagent",
+            turns=state.turns,
+            chunks=state.chunks,
+        )
+
+
+def _is_alive(other: Source, unit: Unit) -> bool:
+    """Return whether another trace still stands beside this one (not moved, not the same file)."""
+    path = Path(other.path)
+    if other.path == str(unit.path):
+        return "#" in unit.key
+    try:
+        return path.exists() and not path.samefile(unit.path)
+    except OSError:
+        return False

@@ -1,0 +1,214 @@
+"""Runs an index: which traces, in which order, words first, then vectors in the background's order.
+
+Text before tool calls before tool results, newest session first, sub-agents last. Every step may
+be killed: rows are queued in transactions, moved to the dataset append-first, and found again.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from funes_ls.indexer.errors import FunesError
+from funes_ls.indexer.ingest import Ingested, ingest, is_current
+from funes_ls.indexer.memory import Memory
+from funes_ls.indexer.model import TIERS, Chunk, Problem
+from funes_ls.indexer.progress import Cancelled, IndexEvent, Meter, Progress
+from funes_ls.indexer.traces.base import TraceSource, Unit
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from funes_ls.indexer.embedding import Embedder
+
+_BATCH_CHUNKS = 512
+_CACHED_TEXTS = 20_000
+
+
+class Task(Struct, frozen=True, kw_only=True):
+    """A trace that is due to be read, and its reader."""
+
+    unit: Unit
+    source: TraceSource
+
+
+class WordsReport(Struct, kw_only=True):
+    """What reading traces did.
+
+    Attributes:
+        sessions: Traces read now.
+        current: Traces that had not changed.
+        failed: Traces that could not be read at all; tried again next time.
+    """
+
+    sessions: int = 0
+    current: int = 0
+    failed: int = 0
+    new: int = 0
+    removed: int = 0
+    problems: int = 0
+
+
+def plan(
+    found: Iterable[tuple[TraceSource, Unit | Problem]],
+    memory: Memory,
+    *,
+    limit: int | None = None,
+) -> tuple[list[Task], WordsReport]:
+    """Return the traces that are due, newest first and sub-agents last, and what was passed over.
+
+    Args:
+        found: Units and problems as the readers list them.
+        memory: Tells what was read before.
+        limit: Newest units taken of each source.
+    """
+    report = WordsReport()
+    units: dict[str, list[Task]] = {}
+    for source, unit in found:
+        if isinstance(unit, Problem):
+            memory.catalog.put_problems(unit.path, [unit])
+            report.problems += 1
+        else:
+            units.setdefault(source.harness, []).append(Task(unit=unit, source=source))
+    tasks = []
+    for group in units.values():
+        group.sort(key=_newest_first)
+        for task in group[:limit]:
+            if is_current(task.unit, memory.catalog.source(task.unit.key)):
+                report.current += 1
+            else:
+                tasks.append(task)
+    return sorted(tasks, key=_newest_first), report
+
+
+def _newest_first(task: Task) -> tuple[bool, int]:
+    return task.unit.subagent, -task.unit.mtime_ns
+
+
+def run_words(
+    tasks: Sequence[Task],
+    memory: Memory,
+    *,
+    report: WordsReport,
+    progress: Progress,
+    thinking: bool = True,
+) -> None:
+    """Read traces into the queue and make them findable by words, committing every few seconds.
+
+    Fills `report` as it goes, so that an interrupted run can still be told about.
+    """
+    meter = Meter(len(tasks), clock=time.monotonic)
+    try:
+        for index, task in enumerate(tasks):
+            progress(
+                IndexEvent(
+                    phase="words",
+                    done=index,
+                    total=len(tasks),
+                    chunks=report.new,
+                    rate=meter.rate,
+                    eta_s=meter.eta_s(),
+                    label=task.unit.path.parent.name,
+                )
+            )
+            _read_one(task, memory, report, thinking=thinking)
+            meter.advance(index + 1)
+            memory.commit_words(only_if_due=True)
+    finally:
+        memory.commit_words()
+    progress(IndexEvent(phase="words", done=len(tasks), total=len(tasks), chunks=report.new))
+
+
+def _read_one(task: Task, memory: Memory, report: WordsReport, *, thinking: bool) -> None:
+    try:
+        done: Ingested = ingest(task.unit, task.source, memory, thinking=thinking)
+    except (FunesError, OSError) as exc:
+        if isinstance(exc, FunesError) and exc.kind in ("disk", "locked", "damaged"):
+            raise  # our own storage failed, not the trace
+        reason = exc.message if isinstance(exc, FunesError) else (exc.strerror or str(exc))
+        path = str(task.unit.path)
+        problem = Problem(path=path, kind="unreadable", message=reason)
+        memory.catalog.put_problems(path, [problem])
+        report.failed += 1
+        report.problems += 1
+        return
+    report.sessions += 1
+    report.new += done.new
+    report.removed += done.removed
+    report.problems += len(done.problems)
+
+
+class VectorsReport(Struct, kw_only=True):
+    """What embedding did; `left` chunks are still findable by words only."""
+
+    embedded: int = 0
+    left: int = 0
+    seconds: float = 0.0
+
+
+def run_vectors(
+    memory: Memory,
+    embedder: "Embedder",
+    *,
+    report: VectorsReport,
+    progress: Progress,
+    budget_s: float | None = None,
+    cancelled: Cancelled = lambda: False,
+) -> None:
+    """Embed queued chunks in the queue's order and move them to the dataset, batch by batch.
+
+    Stops at the end of the queue, of the budget, or when cancelled; a batch once begun is
+    finished. Identical texts are embedded once.
+    """
+    memory.ensure_dataset(stamp=embedder.stamp, dim=embedder.dim)
+    started = time.monotonic()
+    total = report.left = memory.catalog.pending_count()
+    meter = Meter(total, clock=time.monotonic)
+    known: dict[str, np.ndarray] = {}
+    while report.left and not cancelled():
+        if budget_s is not None and time.monotonic() - started >= budget_s:
+            break
+        batch = memory.catalog.next_pending(_BATCH_CHUNKS)
+        if not batch:
+            break
+        for done in _vectors(batch, embedder, known):
+            meter.advance(report.embedded + done)
+            progress(_vector_event(report.embedded + done, total, meter, batch))
+        memory.move(batch, _stacked(batch, known))
+        report.embedded += len(batch)
+        report.left = memory.catalog.pending_count()
+        if len(known) > _CACHED_TEXTS:
+            known.clear()
+    report.seconds += time.monotonic() - started
+    if report.embedded:
+        progress(IndexEvent(phase="tidy"))
+        memory.optimize()
+
+
+def _vectors(
+    batch: Sequence[Chunk], embedder: "Embedder", known: "dict[str, np.ndarray]"
+) -> Iterator[int]:
+    """Embed the texts not known yet and yield how many chunks of the batch are done."""
+    texts = list(dict.fromkeys(chunk.text for chunk in batch if chunk.text not in known))
+    ready = len(batch) - len(texts)
+    for count, (position, vector) in enumerate(embedder.encode_iter(texts), start=1):
+        known[texts[position]] = vector
+        yield ready + count
+
+
+def _stacked(batch: Sequence[Chunk], known: "dict[str, np.ndarray]") -> "np.ndarray":
+    import numpy as np
+
+    return np.stack([known[chunk.text] for chunk in batch])
+
+
+def _vector_event(done: int, total: int, meter: Meter, batch: Sequence[Chunk]) -> IndexEvent:
+    return IndexEvent(
+        phase="vectors",
+        done=done,
+        total=total,
+        rate=meter.rate,
+        eta_s=meter.eta_s(),
+        tier=TIERS.get(batch[0].block_type, 1),
+    )
