@@ -21,6 +21,7 @@ class Unit(Struct, frozen=True, kw_only=True):
         mtime_ns: Modification time; for Hermes the highest message id.
         subagent: Whether the path says that a sub-agent wrote it.
         row: Row of the session in a Parquet file, -1 elsewhere.
+        container: File that holds the session among others, as found; "" when `key` is the file.
     """
 
     key: str
@@ -31,26 +32,19 @@ class Unit(Struct, frozen=True, kw_only=True):
     inode: int
     subagent: bool = False
     row: int = -1
+    container: str = ""
 
 
 class Reading(Protocol):
-    """One pass over a unit; iterate it once, then ask it what was read.
-
-    Attributes:
-        session: What the trace says of its session; whole after iteration.
-        restarted: The given resume state did not fit, so the turns are those of the whole trace.
-        late_names: A tool name was learnt after a nameless result that needs it had been given;
-            read the unit again without resume state for the compat rows.
-        skipped: How many records of each unknown type were passed over, by type.
-    """
-
-    session: SessionMeta
-    restarted: bool
-    late_names: bool
-    skipped: dict[str, int]
+    """One pass over a unit; iterate it once, then ask it what was read."""
 
     def __iter__(self) -> Iterator[Turn | Problem]:
         """Yield turns in file order, and a problem for each part that cannot be read."""
+        ...
+
+    @property
+    def session(self) -> SessionMeta:
+        """What the trace says of its session; whole after iteration."""
         ...
 
     @property
@@ -63,11 +57,37 @@ class Reading(Protocol):
         """Bytes read up to the end of the last record taken."""
         ...
 
+    @property
+    def restarted(self) -> bool:
+        """Whether the given resume state did not fit: the turns are those of the whole trace."""
+        ...
+
+    @property
+    def late_names(self) -> bool:
+        """Whether a tool name was learnt after an answer that needs it had been given.
+
+        Read the unit again without resume state for the compat rows.
+        """
+        ...
+
+    @property
+    def failed(self) -> bool:
+        """Whether the trace could not be read to its end; nothing must be recorded then."""
+        ...
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """How many records of each unknown type were passed over, by type."""
+        ...
+
 
 class TraceSource(Protocol):
     """The reader of one harness."""
 
-    harness: str
+    @property
+    def harness(self) -> str:
+        """Facet stored in rows, "" for a reader of several."""
+        ...
 
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
         """Return the places the harness keeps sessions in, existing or not."""

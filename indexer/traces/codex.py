@@ -105,7 +105,7 @@ class _Codex:
                 learn_name(state, payload.get("call_id"), payload.get("name"))
         elif state.bare:
             _scan_bare(record, state)
-        elif not state.declared and _is_bare_header(record):
+        elif not state.declared and is_bare_header(record):
             state.bare = True
             state.base_ts = texts.time_text(record.get("timestamp"))
             state.session_id = state.meta.session_id = record["id"]
@@ -148,7 +148,8 @@ def _identify(payload: dict[str, Any], state: State) -> None:
         state.workdir_known = True
 
 
-def _is_bare_header(record: dict[str, Any]) -> bool:
+def is_bare_header(record: dict[str, Any]) -> bool:
+    """Tell whether a record is the first of a rollout without envelopes."""
     return (
         "type" not in record
         and isinstance(record.get("id"), str)
@@ -178,7 +179,7 @@ def _bare_draft(
     if kind in _ITEMS and "payload" not in record:
         ts = texts.time_text(record.get("timestamp"))
         return _item(record, state, raw, ts=ts, bare=True)
-    if state.bare and not state.noted and _is_bare_header(record):
+    if state.bare and not state.noted and is_bare_header(record):
         _note_session(record, state)
     elif isinstance(kind, str) and kind not in _SILENT:
         state.skipped[kind] = state.skipped.get(kind, 0) + 1

@@ -84,6 +84,7 @@ class JsonlReading:
     """A reading of one JSONL trace, see `Reading`."""
 
     def __init__(self, unit: Unit, dialect: Dialect, *, resume: bytes | None = None) -> None:
+        """Make a reading of a unit whose records are in a dialect."""
         self._unit = unit
         self._dialect = dialect
         self._state = dialect.fresh(unit)
@@ -115,7 +116,7 @@ class JsonlReading:
         try:
             with lines.open_trace(self._unit.path) as file:
                 digest = prefix_digest(file, self._state.offset)
-        except _READ_ERRORS:
+        except lines.READ_ERRORS:
             return b""
         if digest is None:
             return b""
@@ -130,7 +131,7 @@ class JsonlReading:
                 self._begin(file, limit)
             with lines.open_trace(self._unit.path) as file:
                 yield from self._turns(file, limit)
-        except _READ_ERRORS as exc:
+        except lines.READ_ERRORS as exc:
             self.failed = True
             yield self._problem("unreadable", _why(exc), 0)
 
@@ -309,19 +310,7 @@ def _skip_to(file: BinaryIO, offset: int) -> bool:
     return prefix_digest(file, offset) is not None
 
 
-def _read_errors() -> tuple[type[BaseException], ...]:
-    try:
-        from zstandard import ZstdError
-    except ImportError:  # pragma: no cover - the package requires it
-        return (OSError,)
-    return (OSError, ZstdError)
-
-
-_READ_ERRORS = _read_errors()
-
-
 def _why(exc: BaseException) -> str:
     if isinstance(exc, OSError) and exc.strerror:
         return f"{exc.strerror}."
     return "It is damaged."
-

@@ -68,7 +68,7 @@ def is_exotic(raw: bytes | bytearray) -> bool:
 
 
 def parse_exact(raw: bytes | bytearray) -> Any:
-    """Return the value of a text that `parse` takes, with numbers exactly as serde_json has them."""
+    """Return the value of a text that `parse` takes, with numbers as serde_json has them."""
     text = raw.decode("utf-8", "replace").strip(WHITESPACE)
     return json.loads(text, parse_int=_exact_int)
 

@@ -19,6 +19,18 @@ _RECORD_START = re.compile(r'\{\s*"(?:type|parentUuid|timestamp|ordinal|id|uuid|
 _MAX_RESYNCS = 16
 
 
+def _read_errors() -> tuple[type[Exception], ...]:
+    try:
+        from zstandard import ZstdError
+    except ImportError:  # pragma: no cover - the package requires it
+        return (OSError, EOFError)
+    return (OSError, EOFError, ZstdError)
+
+
+#: What reading a trace may raise.
+READ_ERRORS = _read_errors()
+
+
 class Line(Struct, frozen=True):
     """One line of a file.
 
@@ -58,7 +70,7 @@ def open_trace(path: Path) -> BinaryIO:
 
     decompressor = zstandard.ZstdDecompressor()
     stream = decompressor.stream_reader(raw, read_across_frames=True, closefd=True)
-    return io.BufferedReader(stream, _STEP)  # type: ignore[arg-type]  # has all it needs of RawIOBase
+    return io.BufferedReader(stream, _STEP)
 
 
 def read_lines(file: BinaryIO, start: int, *, limit: int | None = None) -> Iterator[Line]:

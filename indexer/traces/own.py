@@ -24,7 +24,8 @@ _RUNS_TEXT = re.compile(r"exec|shell|bash|terminal|command|run|code|js|python", 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _SEPARATORS = frozenset({";", "&&", "||", "|", "&", "|&", "(", ")", ";;"})
 _WRAPPERS = frozenset(
-    {"env", "time", "sudo", "command", "exec", "nohup", "nice", "uvx", "uv", "run", "npx", "timeout"}
+    {"env", "time", "sudo", "command", "exec", "nohup", "nice", "timeout"}
+    | {"uvx", "uv", "run", "npx"}
 )
 _SHELLS = frozenset({"bash", "sh", "zsh", "fish", "dash", "pwsh", "powershell"})
 #: Commands that only dress up what funes answered.
@@ -76,9 +77,8 @@ def _commands(text: str) -> Iterator[str | list[str]]:
         return
     for key in ("command", "cmd", "script", "commands", "input", "code"):
         found = value.get(key)
-        if isinstance(found, str):
-            yield found
-        elif isinstance(found, list) and found and all(isinstance(part, str) for part in found):
+        words = isinstance(found, list) and all(isinstance(part, str) for part in found)
+        if isinstance(found, str) or (words and found):
             yield found
 
 

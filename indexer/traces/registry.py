@@ -1,19 +1,77 @@
 """The readers there are, and which of them reads a path."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from funes_ls.indexer.errors import UsageError
-from funes_ls.indexer.traces.base import TraceSource
-from funes_ls.indexer.traces.claude import ClaudeSource
-from funes_ls.indexer.traces.codex import CodexSource
-from funes_ls.indexer.traces.pi import PiSource
+from funes_ls.indexer.model import Problem
+from funes_ls.indexer.traces import claude, codex, hermes, lines, parquet, pi
+from funes_ls.indexer.traces.base import Reading, TraceSource, Unit
+from funes_ls.indexer.traces.walk import Found, find_files, in_order
 
-_SOURCES: tuple[TraceSource, ...] = (ClaudeSource(), CodexSource(), PiSource())
+_NAMED: dict[str, TraceSource] = {
+    "claude": claude.ClaudeSource(),
+    "codex": codex.CodexSource(),
+    "pi": pi.PiSource(),
+    "hermes": hermes.HermesSource(),
+}
+_PARQUET = parquet.ParquetSource()
+_SQLITE_MAGIC = b"SQLite format 3\0"
+#: How many lines may be looked at to tell whose a file is.
+_SNIFFED_LINES = 50
+_UNIT_OF = {"claude": claude.unit_of, "codex": codex.unit_of, "pi": pi.unit_of}
+_TAILS: tuple[tuple[tuple[str, ...], str], ...] = (
+    ((".claude", "projects"), "claude"),
+    ((".codex", "sessions"), "codex"),
+    ((".codex", "archived_sessions"), "codex"),
+    ((".pi", "agent", "sessions"), "pi"),
+    ((".omp", "agent", "sessions"), "pi"),
+    ((".hermes",), "hermes"),
+)
+_CODEX_TYPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context"})
+
+
+class AnySource:
+    """Reads a tree of whatever traces: each file is given to the reader it looks to be for."""
+
+    harness = ""
+
+    def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
+        """Return nothing: there is no known place for it."""
+        return []
+
+    def units(self, root: Path) -> Iterator[Unit | Problem]:
+        """Yield sessions in files, newest first, then those of databases and of Parquet files."""
+        units: list[Unit] = []
+        others: list[Found] = []
+        for item in find_files(root, (*codex.SUFFIXES, hermes.DB_NAME, *parquet.SUFFIXES)):
+            if isinstance(item, Problem):
+                yield item
+            elif item.path.name.endswith(codex.SUFFIXES):
+                if item.path.name not in codex.SIDECARS:
+                    units.append(_UNIT_OF[sniff(item.real)](item))
+            else:
+                others.append(item)
+        keys = {unit.key for unit in units}
+        yield from (unit for unit in in_order(units) if not _is_packed_copy(unit, keys))
+        for item in others:
+            if item.path.name.endswith(parquet.SUFFIXES):
+                yield from _PARQUET.sessions(item, fatal=False)
+            elif item.path.name == hermes.DB_NAME:
+                yield from _hermes().sessions(item)
+
+    def read(self, unit: Unit, *, resume: bytes | None = None) -> Reading:
+        """Return a reading by the unit's own reader."""
+        return reader_of(unit).read(unit, resume=resume)
+
+
+_ANY = AnySource()
 
 
 def sources() -> list[TraceSource]:
     """Return every reader whose harness has known places, in the order they are indexed."""
-    return list(_SOURCES)
+    return list(_NAMED.values())
 
 
 def source_for(harness: str) -> TraceSource:
@@ -22,12 +80,82 @@ def source_for(harness: str) -> TraceSource:
     Raises:
         UsageError: there is no such harness.
     """
-    for source in _SOURCES:
-        if harness in (source.harness, source.harness.removesuffix("_code")):
-            return source
-    raise UsageError(f"Unknown harness {harness!r}.", kind="unknown_harness")
+    source = _NAMED.get(harness.removesuffix("_code"))
+    if source is not None:
+        return source
+    if harness == "parquet":
+        return _PARQUET
+    raise UsageError(
+        f"Unknown harness {harness!r}; known are {', '.join(_NAMED)}.", kind="unknown_harness"
+    )
+
+
+def reader_of(unit: Unit) -> TraceSource:
+    """Return the reader that a unit is for."""
+    return _PARQUET if unit.row >= 0 else source_for(unit.harness)
 
 
 def detect(path: Path) -> TraceSource:
-    """Return the reader of a path."""
-    return _SOURCES[0]
+    """Return the reader of a file or a tree: by a known place, else by what the files hold."""
+    if path.is_dir():
+        parts = path.absolute().parts
+        for tail, name in _TAILS:
+            if parts[-len(tail) :] == tail:
+                return _NAMED[name]
+        return _NAMED["hermes"] if (path / hermes.DB_NAME).is_file() else _ANY
+    if path.name.lower().endswith(".parquet"):
+        return _PARQUET
+    if path.name == hermes.DB_NAME or _is_sqlite(path):
+        return _NAMED["hermes"]
+    return _NAMED[sniff(path)]
+
+
+def sniff(path: Path) -> str:
+    """Return the `--harness` name of the reader that a JSONL file looks to be for."""
+    try:
+        with lines.open_trace(path) as file:
+            for number, line in enumerate(lines.read_lines(file, 0)):
+                found = None if line.too_long else lines.content(line.raw)
+                for record in found.records if found is not None else ():
+                    name = _told_by(record)
+                    if name:
+                        return name
+                if number >= _SNIFFED_LINES:
+                    break
+    except lines.READ_ERRORS:
+        pass
+    return "codex" if path.name.startswith("rollout-") else "claude"
+
+
+def _told_by(record: Any) -> str:
+    """Return whose a record is, "" when it does not tell."""
+    if not isinstance(record, dict):
+        return ""
+    kind = record.get("type")
+    if kind == "session":
+        return "pi"
+    if isinstance(record.get("payload"), dict) and kind in _CODEX_TYPES:
+        return "codex"
+    if codex.is_bare_header(record) or "record_type" in record:
+        return "codex"
+    if kind in ("user", "assistant") or "sessionId" in record:
+        return "claude"
+    return ""
+
+
+def _is_packed_copy(unit: Unit, keys: set[str]) -> bool:
+    return unit.key.endswith(".zst") and unit.key.removesuffix(".zst") in keys
+
+
+def _is_sqlite(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC
+    except OSError:
+        return False
+
+
+def _hermes() -> hermes.HermesSource:
+    source = _NAMED["hermes"]
+    assert isinstance(source, hermes.HermesSource)
+    return source
