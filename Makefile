@@ -1,0 +1,52 @@
+# Two commands set everything up: `make demo` and `make test`.
+# They need python3.11 or newer with venv, make and git; the rest comes with pinned hashes.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+READY := $(VENV)/.ready
+
+.PHONY: help demo test check unit package lint constraints samples clean
+
+help:
+	@echo "make demo         install, get the model, index the sample sessions and ask them"
+	@echo "make test         everything CI checks"
+	@echo "make check        only the quick part: constraints, format, lint"
+	@echo "make constraints  pin all dependencies anew (add ARGS=--upgrade for newer ones)"
+	@echo "make samples      write the sample sessions anew from tests/traces/scripts"
+	@echo "make clean        remove what these commands made"
+
+# --require-hashes refuses every file that is not listed; the project itself has none, hence the
+# second line. The build backend is among the pinned packages, so nothing else is fetched.
+$(READY): constraints.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --require-hashes -r constraints.txt
+	$(VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(READY)
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sh scripts/demo.sh
+
+test: check unit package
+	@echo "All checks passed."
+
+check: $(READY)
+	$(VENV)/bin/python scripts/check_constraints.py
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+
+lint: check
+
+unit: $(READY)
+	$(VENV)/bin/python -m pytest -n auto --durations=10
+
+package: $(READY)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sh scripts/check_package.sh
+
+constraints:
+	sh scripts/lock_constraints.sh $(ARGS)
+
+samples: $(READY)
+	$(VENV)/bin/python -m tests.traces.make
+
+clean:
+	rm -rf $(VENV) .demo build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
