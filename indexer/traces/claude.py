@@ -78,16 +78,16 @@ class _Claude:
             workdir = texts.munge(record.get("cwd"))
             if workdir is not None:
                 state.workdir, state.workdir_known = workdir, True
-        if record.get("type") not in _TURN_TYPES:
+        if texts.kind_of(record) not in _TURN_TYPES:
             return
         for part in _parts(record):
-            if isinstance(part, dict) and part.get("type") == "tool_use":
+            if isinstance(part, dict) and texts.kind_of(part) == "tool_use":
                 learn_name(state, part.get("id"), part.get("name"))
 
     def draft(
         self, record: dict[str, Any], state: State, raw: bytes | bytearray | None
     ) -> Draft | None:
-        kind = record.get("type")
+        kind = texts.kind_of(record)
         if kind in _TURN_TYPES:
             _note_session(record, state)
             return _message(record, state, raw)
@@ -95,7 +95,7 @@ class _Claude:
         if kind == "attachment":
             return _queued_command(record)
         _note_title(record, state)
-        if isinstance(kind, str) and kind not in _KNOWN_TYPES:
+        if kind and kind not in _KNOWN_TYPES:
             state.skipped[kind] = state.skipped.get(kind, 0) + 1
         return None
 
@@ -125,14 +125,14 @@ def _message(record: dict[str, Any], state: State, raw: bytes | bytearray | None
         parent=texts.string(record.get("parentUuid")),
         ts=texts.time_text(record.get("timestamp")),
     )
-    if state.title_rank < _PROMPT and record.get("type") == "user":
+    if state.title_rank < _PROMPT and texts.kind_of(record) == "user":
         _prompt_title(record, blocks, state)
     return draft
 
 
 def _role(message: dict[str, Any], record: dict[str, Any]) -> str:
     """Return an empty role as it is, and the record's type for one that is missing."""
-    return "" if message.get("role") == "" else str(record.get("type"))
+    return "" if message.get("role") == "" else str(texts.kind_of(record))
 
 
 def _exact_parts(
@@ -149,7 +149,7 @@ def _blocks(parts: list[Any]) -> list[Block]:
     for part in parts:
         if not isinstance(part, dict):
             continue
-        kind = part.get("type")
+        kind = texts.kind_of(part)
         if kind == "text":
             blocks += texts.text_block(part.get("text"))
         elif kind == "thinking":
@@ -176,7 +176,7 @@ def _tool_use(part: dict[str, Any]) -> Block:
 def _queued_command(record: dict[str, Any]) -> Draft | None:
     """Return the prompt a user typed while the agent was busy."""
     attachment = record.get("attachment")
-    if not isinstance(attachment, dict) or attachment.get("type") != "queued_command":
+    if not isinstance(attachment, dict) or texts.kind_of(attachment) != "queued_command":
         return None
     prompt = attachment.get("prompt")
     if isinstance(prompt, list):
@@ -215,7 +215,7 @@ def _note_session(record: dict[str, Any], state: State) -> None:
 
 
 def _note_title(record: dict[str, Any], state: State) -> None:
-    kind = record.get("type")
+    kind = texts.kind_of(record)
     if kind == "custom-title":
         rank, title = _GIVEN, record.get("customTitle") or record.get("title")
     elif kind == "ai-title":

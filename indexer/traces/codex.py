@@ -96,12 +96,12 @@ class _Codex:
         return False
 
     def scan(self, record: dict[str, Any], state: State) -> None:
-        kind, payload = record.get("type"), record.get("payload")
+        kind, payload = texts.kind_of(record), record.get("payload")
         if kind == "session_meta":
             if isinstance(payload, dict):
                 _identify(payload, state)
         elif kind == "response_item":
-            if isinstance(payload, dict) and payload.get("type") in _CALLS:
+            if isinstance(payload, dict) and texts.kind_of(payload) in _CALLS:
                 learn_name(state, payload.get("call_id"), payload.get("name"))
         elif state.bare:
             _scan_bare(record, state)
@@ -113,7 +113,7 @@ class _Codex:
     def draft(
         self, record: dict[str, Any], state: State, raw: bytes | bytearray | None
     ) -> Draft | None:
-        kind, payload = record.get("type"), record.get("payload")
+        kind, payload = texts.kind_of(record), record.get("payload")
         if not isinstance(payload, dict):
             return _bare_draft(record, state, raw)
         if not state.meta.cwd:
@@ -128,7 +128,7 @@ class _Codex:
             _note_session(payload, state)
         elif kind == "event_msg":
             _note_name(payload, state)
-        elif isinstance(kind, str) and kind not in _SILENT:
+        elif kind and kind not in _SILENT:
             state.skipped[kind] = state.skipped.get(kind, 0) + 1
         return None
 
@@ -158,7 +158,7 @@ def is_bare_header(record: dict[str, Any]) -> bool:
 
 
 def _scan_bare(record: dict[str, Any], state: State) -> None:
-    kind = record.get("type")
+    kind = texts.kind_of(record)
     if kind in _CALLS:
         learn_name(state, record.get("call_id"), record.get("name"))
     elif kind == "message" and not state.workdir_known:
@@ -175,13 +175,13 @@ def _bare_draft(
     record: dict[str, Any], state: State, raw: bytes | bytearray | None
 ) -> Draft | None:
     """Return the turn of a record without envelope, as rollouts were until September 2025."""
-    kind = record.get("type")
+    kind = texts.kind_of(record)
     if kind in _ITEMS and "payload" not in record:
         ts = texts.time_text(record.get("timestamp"))
         return _item(record, state, raw, ts=ts, bare=True)
     if state.bare and not state.noted and is_bare_header(record):
         _note_session(record, state)
-    elif isinstance(kind, str) and kind not in _SILENT:
+    elif kind and kind not in _SILENT:
         state.skipped[kind] = state.skipped.get(kind, 0) + 1
     return None
 
@@ -190,7 +190,7 @@ def _item(
     item: dict[str, Any], state: State, raw: bytes | bytearray | None, *, ts: str, bare: bool
 ) -> Draft | None:
     """Return the turn of a response item."""
-    kind = item.get("type")
+    kind = texts.kind_of(item)
     if raw is not None and kind in _OUTPUTS and not isinstance(item.get("output"), str):
         item = _exact_item(item, raw)
     made = _compat_item(item, state)
@@ -217,7 +217,7 @@ def _exact_item(item: dict[str, Any], raw: bytes | bytearray) -> dict[str, Any]:
 
 def _compat_item(item: dict[str, Any], state: State) -> tuple[str, list[Block]] | None:
     """Return role and blocks of an item that compat keeps, None for others and for empty ones."""
-    kind = item.get("type")
+    kind = texts.kind_of(item)
     if kind == "message":
         role = texts.string(item.get("role")) or ""
         blocks = _message_blocks(item.get("content"))
@@ -239,7 +239,7 @@ def _message_blocks(content: Any) -> list[Block]:
         return texts.text_block(content)
     blocks: list[Block] = []
     for part in content if isinstance(content, list) else ():
-        if isinstance(part, dict) and part.get("type") in ("input_text", "output_text"):
+        if isinstance(part, dict) and texts.kind_of(part) in ("input_text", "output_text"):
             blocks += texts.text_block(part.get("text"))
     return blocks
 
@@ -249,7 +249,7 @@ def _joined(parts: Any, kinds: set[str]) -> str:
         part["text"]
         for part in (parts if isinstance(parts, list) else ())
         if isinstance(part, dict)
-        and part.get("type") in kinds
+        and texts.kind_of(part) in kinds
         and isinstance(part.get("text"), str)
     ]
     return "\n".join(found)
@@ -278,7 +278,7 @@ def _output(item: dict[str, Any]) -> list[Block]:
 
 def _extra_item(item: dict[str, Any]) -> tuple[str, list[Block]] | None:
     """Return role and blocks of an item that compat loses, None when there is nothing in it."""
-    kind = item.get("type")
+    kind = texts.kind_of(item)
     if kind == "reasoning":
         text = _joined(item.get("content"), {"reasoning_text", "text"})
         return "assistant", texts.text_block(text, "thinking")
@@ -328,7 +328,7 @@ def _find_parent(spawned: Any) -> str:
 
 def _note_name(payload: dict[str, Any], state: State) -> None:
     name = payload.get("thread_name")
-    if payload.get("type") == "thread_name_updated" and isinstance(name, str) and name.strip():
+    if texts.kind_of(payload) == "thread_name_updated" and isinstance(name, str) and name.strip():
         state.meta.title = " ".join(name.split())[:200]
         state.title_rank = _GIVEN
 

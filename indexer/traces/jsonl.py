@@ -10,11 +10,11 @@ from funes_ls.indexer.traces import lines, texts
 from funes_ls.indexer.traces.base import Unit
 from funes_ls.indexer.traces.own import own_call
 from funes_ls.indexer.traces.state import (
-    MAX_NAMES,
     State,
     decode_state,
     encode_state,
     prefix_digest,
+    remembered,
 )
 
 #: What a dialect makes of a record: a compat turn, one that compat loses, or one of a bare trace.
@@ -72,12 +72,9 @@ class Dialect(Protocol):
 
 
 def learn_name(state: State, call_id: Any, name: Any) -> None:
-    """Remember the name of a call; the last one wins, and the oldest are forgotten."""
-    if not isinstance(call_id, str) or not isinstance(name, str):
-        return
-    state.names[call_id] = name
-    if len(state.names) > MAX_NAMES:
-        state.names.pop(next(iter(state.names)))
+    """Remember the name of a call; the last one wins."""
+    if isinstance(call_id, str) and isinstance(name, str):
+        state.names[call_id] = name
 
 
 class JsonlReading:
@@ -121,7 +118,7 @@ class JsonlReading:
         if digest is None:
             return b""
         self._state.digest = digest
-        return encode_state(self._state)
+        return encode_state(remembered(self._state))
 
     def __iter__(self) -> Iterator[Turn | Problem]:
         """Yield the turns and problems of the trace."""

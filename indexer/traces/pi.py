@@ -66,14 +66,14 @@ class _Pi:
         return state.workdir_known
 
     def scan(self, record: dict[str, Any], state: State) -> None:
-        workdir = texts.munge(record.get("cwd")) if record.get("type") == "session" else None
+        workdir = texts.munge(record.get("cwd")) if texts.kind_of(record) == "session" else None
         if workdir is not None and not state.workdir_known:
             state.workdir, state.workdir_known = workdir, True
 
     def draft(
         self, record: dict[str, Any], state: State, raw: bytes | bytearray | None
     ) -> Draft | None:
-        kind = record.get("type")
+        kind = texts.kind_of(record)
         if kind == "message":
             made = _message(record, state, raw)
         elif kind in ("compaction", "branch_summary"):
@@ -130,7 +130,7 @@ def _parts(content: Any) -> list[dict[str, Any]]:
 def _text_parts(content: Any) -> list[Block]:
     blocks: list[Block] = []
     for part in _parts(content):
-        if part.get("type") == "text":
+        if texts.kind_of(part) == "text":
             blocks += texts.text_block(part.get("text"))
     return blocks
 
@@ -138,7 +138,7 @@ def _text_parts(content: Any) -> list[Block]:
 def _assistant_parts(content: Any) -> list[Block]:
     blocks: list[Block] = []
     for part in _parts(content):
-        kind = part.get("type")
+        kind = texts.kind_of(part)
         if kind == "text":
             blocks += texts.text_block(part.get("text"))
         elif kind == "thinking":
@@ -207,14 +207,14 @@ def _note(content: Any) -> Draft:
 
 
 def _note_entry(record: dict[str, Any], state: State) -> None:
-    kind = record.get("type")
+    kind = texts.kind_of(record)
     if kind == "session":
         _note_session(record, state)
     elif kind == "session_info":
         name = record.get("name")
         if isinstance(name, str) and name.strip():
             state.meta.title, state.title_rank = " ".join(name.split())[:200], _GIVEN
-    elif isinstance(kind, str) and kind not in _SILENT:
+    elif kind and kind not in _SILENT:
         state.skipped[kind] = state.skipped.get(kind, 0) + 1
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from funes_ls.indexer.errors import UsageError
 from funes_ls.indexer.model import Problem
-from funes_ls.indexer.traces import claude, codex, hermes, lines, parquet, pi
+from funes_ls.indexer.traces import claude, codex, hermes, lines, parquet, pi, texts
 from funes_ls.indexer.traces.base import Reading, TraceSource, Unit
 from funes_ls.indexer.traces.walk import Found, find_files, in_order
 
@@ -131,7 +131,7 @@ def _told_by(record: Any) -> str:
     """Return whose a record is, "" when it does not tell."""
     if not isinstance(record, dict):
         return ""
-    kind = record.get("type")
+    kind = texts.kind_of(record)
     if kind == "session":
         return "pi"
     if isinstance(record.get("payload"), dict) and kind in _CODEX_TYPES:

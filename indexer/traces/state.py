@@ -1,6 +1,7 @@
 """What a reading of a JSONL trace must remember to go on later, and whether it still fits."""
 
 import hashlib
+from itertools import islice
 from typing import Any, BinaryIO
 
 import msgspec
@@ -13,8 +14,8 @@ VERSION = 1
 WHOLE_HASH_BYTES = 16 << 20
 #: Beyond that it covers this much at either end, and the length.
 END_HASH_BYTES = 1 << 20
-#: Calls remembered by id; older ones no longer name late results.
-MAX_NAMES = 100_000
+#: Calls whose names the next reading still knows, the latest ones.
+MAX_NAMES = 20_000
 _STEP = 1 << 20
 
 
@@ -65,6 +66,15 @@ class State(Struct, kw_only=True):
     base_ts: str = ""
     noted: bool = False
     skipped: dict[str, int] = field(default_factory=dict)
+
+
+def remembered(state: State) -> State:
+    """Return the state with no more calls than the next reading should have to know."""
+    excess = len(state.names) - MAX_NAMES
+    if excess <= 0:
+        return state
+    latest = dict(islice(state.names.items(), excess, None))
+    return msgspec.structs.replace(state, names=latest)
 
 
 def encode_state(state: Any) -> bytes:

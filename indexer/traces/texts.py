@@ -43,6 +43,12 @@ def string(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def kind_of(record: dict[str, Any]) -> str:
+    """Return the `type` of a record or part, "" when it has none that is a string."""
+    kind = record.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
 def flat_text(content: Any) -> str:
     """Return a string content, or the text parts and bare strings of a list, one a line."""
     if isinstance(content, str):
