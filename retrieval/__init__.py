@@ -1,1 +1,1 @@
-"""The read path: words and vectors to ranked hits with their provenance."""
+"""The read path: words and vectors, fused, weighed by age, folded, with their neighbours."""

@@ -1,0 +1,217 @@
+"""What the read path is asked and what it answers, as structs whose JSON is the product's own."""
+
+import shlex
+from collections.abc import Callable
+
+from msgspec import Struct
+
+#: Asked between stages; True means the asker has lost interest.
+IsCancelled = Callable[[], bool]
+
+
+class RecallFilter(Struct, frozen=True, kw_only=True):
+    """Limits on what may be a hit; empty means no limit. Applied before the cut, in every leg.
+
+    Attributes:
+        harness: A name of `HARNESSES` or the stored facet (`claude`, `claude_code`).
+        project: A folder (absolute, or its last names such as `api/proxy`), the stored munged
+            form, or a repository's name.
+        project_repos: Repositories (`owner/name`) that are the same project under another
+            path; the caller asks git for them.
+        repo: `owner/name`, or the name alone.
+        cwd: A folder the session ran in, or one above it.
+        path: A file or folder the session touched, absolute or its last names.
+        since: Words or a date, see `timespec`; hits are not earlier.
+        until: Words or a date; hits are not later. A date or month counts whole.
+        session: A session id, or the start of exactly one.
+        tool: A tool's name, any case.
+        no_subagents: Leaves out sub-agent sessions.
+    """
+
+    block_type: str = ""
+    harness: str = ""
+    project: str = ""
+    project_repos: tuple[str, ...] = ()
+    repo: str = ""
+    cwd: str = ""
+    path: str = ""
+    branch: str = ""
+    session: str = ""
+    tool: str = ""
+    since: str = ""
+    until: str = ""
+    no_subagents: bool = False
+
+
+class RecallRequest(Struct, frozen=True, kw_only=True):
+    """One question.
+
+    Attributes:
+        query: Free text as typed; never read as query syntax, but for `"phrases"` and inline
+            filters such as `project:/work/api`.
+        candidates: Size of the fused pool that a reranker sees.
+        half_life_days: Age at which the age part of a score has halved; 0 turns age off.
+        age_floor: The smallest factor age can give a score, in 0..1.
+        neighbors: Sequence steps around a hit to attach; 0 for none.
+        vector_weight: Share of the vector leg in the mixed score, in 0..1.
+        prior_tool_use: Factor on hits that are tool calls.
+        prior_tool_result: Factor on hits that are tool answers.
+        filter: Limits on hits.
+        memory_name: How the memory was named by the asker; goes into each `get` command.
+    """
+
+    query: str
+    k: int = 8
+    candidates: int = 30
+    half_life_days: float = 30.0
+    age_floor: float = 0.85
+    neighbors: int = 1
+    vector_weight: float = 0.6
+    prior_tool_use: float = 0.9
+    prior_tool_result: float = 0.8
+    filter: RecallFilter = RecallFilter()
+    memory_name: str = "local"
+
+
+class Explain(Struct, frozen=True, kw_only=True):
+    """Why a hit stands where it stands.
+
+    Attributes:
+        words: Rank (from 1) in the words leg, None when that leg did not find it.
+        vector: Rank (from 1) in the vector leg, None when that leg did not find it.
+        words_score: BM25 score, None without a rank.
+        vector_score: Cosine, None when the chunk has no vector or the leg did not run.
+        fused: The mix of both legs, in 0..1.
+        prior: Factor of the block type.
+        age: Factor of the age.
+    """
+
+    words: int | None = None
+    vector: int | None = None
+    words_score: float | None = None
+    vector_score: float | None = None
+    fused: float = 0.0
+    prior: float = 1.0
+    age: float = 1.0
+
+
+class Neighbor(Struct, frozen=True, kw_only=True):
+    """A chunk said close to a hit, in the same session but another turn."""
+
+    session_id: str
+    turn_uuid: str
+    seq: int
+    ts: str
+    role: str
+    block_type: str
+    tool_name: str | None
+    text: str
+
+
+class Hit(Struct, frozen=True, kw_only=True):
+    """A chunk returned for a question, with where it comes from.
+
+    Attributes:
+        rank: From 1.
+        score: In 0..1, comparable within one answer only.
+        inner_id: The session's id as its harness knows it, for reopening; "" when the same.
+        ts: As recorded when that is a time, else ISO 8601 of the nearest known one, else "".
+        age_s: Seconds since the hit was said, 0 for future times, None when unknown.
+        embedded: False while the chunk is findable by words only.
+        also_in: Ids of other sessions that hold this very passage (resumed, forked, replayed).
+        repeats: How many further times the passage stands in this same session.
+        get: The command that shows the turn.
+    """
+
+    rank: int
+    score: float
+    session_id: str
+    inner_id: str
+    turn_uuid: str
+    seq: int
+    ts: str
+    age_s: int | None
+    harness: str
+    workdir: str
+    cwd: str
+    repo: str
+    branch: str
+    title: str
+    role: str
+    block_type: str
+    tool_name: str | None
+    text: str
+    embedded: bool
+    also_in: tuple[str, ...]
+    repeats: int
+    neighbors: tuple[Neighbor, ...]
+    get: str
+    explain: Explain
+
+
+class RecallAnswer(Struct, frozen=True, kw_only=True):
+    """Everything `funes recall --json` prints.
+
+    Attributes:
+        generation: Counts the changes of the memory; equal generations answer alike.
+        note: What a person should know of this answer, "" when there is nothing to say.
+        legs: Per leg `ran`, `off`, `empty`, `failed`, `no_model` or `pending`.
+        timings_ms: Milliseconds per stage.
+    """
+
+    memory: str
+    generation: int
+    note: str
+    legs: dict[str, str]
+    hits: tuple[Hit, ...]
+    timings_ms: dict[str, float]
+
+
+class TurnBlock(Struct, frozen=True, kw_only=True):
+    """One block of a turn, its pieces joined without their overlap."""
+
+    block_type: str
+    tool_name: str | None
+    text: str
+
+
+class TurnView(Struct, frozen=True, kw_only=True):
+    """One turn as `get` shows it; `asked` marks the turn that was asked for."""
+
+    turn_uuid: str
+    seq: int
+    ts: str
+    role: str
+    blocks: tuple[TurnBlock, ...]
+    asked: bool = False
+
+
+class GetAnswer(Struct, frozen=True, kw_only=True):
+    """A turn and the turns around it, in the order of the trace.
+
+    Attributes:
+        session_id: In full, also when a prefix was given.
+        found: False when the memory holds no such turn; then `turns` is empty.
+    """
+
+    memory: str
+    session_id: str
+    turn_uuid: str
+    found: bool
+    harness: str = ""
+    workdir: str = ""
+    cwd: str = ""
+    repo: str = ""
+    title: str = ""
+    turns: tuple[TurnView, ...] = ()
+
+
+def get_command(session_id: str, turn_uuid: str, *, memory_name: str = "local") -> str:
+    """Return the shell command that shows a turn of the named memory."""
+    words = ["funes", "get"]
+    if memory_name not in ("", "local"):
+        words += ["--memory", memory_name]
+    ids = [session_id, turn_uuid]
+    if any(word.startswith("-") for word in ids):
+        words.append("--")
+    return shlex.join(words + ids)

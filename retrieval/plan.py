@@ -1,0 +1,89 @@
+"""Makes a question and its filters ready to be searched, before anything is."""
+
+from datetime import tzinfo
+
+from msgspec import Struct
+
+from funes_ls.indexer.errors import FunesError
+from funes_ls.indexer.memory import Memory
+from funes_ls.indexer.model import BLOCK_TYPES, HARNESSES
+from funes_ls.retrieval import filters
+from funes_ls.retrieval import query as queries
+from funes_ls.retrieval.answers import RecallFilter, RecallRequest
+from funes_ls.retrieval.limits import Limits
+
+#: Tools whose short names may be meant as an inline filter.
+_INLINE_TOOLS = frozenset(
+    {
+        "bash", "read", "write", "edit", "grep", "glob", "task", "shell", "exec_command",
+        "apply_patch", "terminal", "patch",
+    }
+)  # fmt: skip
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What is going to be searched for.
+
+    Attributes:
+        text: The question without its inline filters.
+        notes: What a person should know about how the question was understood.
+    """
+
+    request: RecallRequest
+    text: str
+    limits: Limits
+    now_us: int
+    notes: tuple[str, ...] = ()
+
+
+def plan(
+    request: RecallRequest, memory: Memory, *, now_us: int, zone: tzinfo | None = None
+) -> Plan:
+    """Return what a request comes down to in a memory.
+
+    Raises:
+        UsageError: The question is empty, wordless or far too long, or a filter means nothing.
+        MemoryStateError: The memory lacks what a filter asks of it.
+    """
+    text = queries.clean(request.query)
+    wanted, text, notes = _take_inline(request.filter, text, memory, now_us, zone)
+    resolved = filters.resolve(wanted, memory, now_us=now_us, zone=zone)
+    if resolved.note:
+        notes.append(resolved.note)
+    return Plan(
+        request=request, text=text, limits=resolved.limits, now_us=now_us, notes=tuple(notes)
+    )
+
+
+def _take_inline(
+    wanted: RecallFilter, text: str, memory: Memory, now_us: int, zone: tzinfo | None
+) -> tuple[RecallFilter, str, list[str]]:
+    """Take `key:value` parts as filters where that makes sense, and leave them as words else."""
+    taken: list[queries.Inline] = []
+    notes: list[str] = []
+    for inline in queries.inline_filters(text):
+        if _is_meant(inline, memory, now_us, zone):
+            taken.append(inline)
+        elif inline.field in ("project", "repo", "cwd"):
+            notes.append(f"No session matches {inline.written}; it was taken as words.")
+    rest = queries.without(text, taken)
+    if not any(queries.is_wordy(char) for char in rest):
+        return wanted, text, []
+    for inline in taken:
+        wanted = queries.with_inline(wanted, inline)
+    return wanted, rest, notes
+
+
+def _is_meant(inline: queries.Inline, memory: Memory, now_us: int, zone: tzinfo | None) -> bool:
+    if inline.field == "block_type":
+        return inline.value in BLOCK_TYPES
+    if inline.field == "harness":
+        return inline.value in HARNESSES or inline.value in HARNESSES.values()
+    if inline.field == "tool":
+        return inline.value.lower() in _INLINE_TOOLS
+    only = queries.with_inline(RecallFilter(), inline)
+    try:
+        resolved = filters.resolve(only, memory, now_us=now_us, zone=zone)
+    except FunesError:
+        return False
+    return not resolved.limits.nothing

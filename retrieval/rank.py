@@ -1,0 +1,141 @@
+"""Orders the mixed candidates: prior, fold, rerank, age."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from msgspec import Struct
+
+from funes_ls.indexer.catalog import Catalog
+from funes_ls.indexer.memory import Memory, Row
+from funes_ls.retrieval.answers import Explain
+from funes_ls.retrieval.fold import Folded, fold
+from funes_ls.retrieval.fuse import Pool, Scores
+from funes_ls.retrieval.lineage import Lineage, with_roots
+from funes_ls.retrieval.plan import Plan
+from funes_ls.retrieval.prior import prior_factors
+from funes_ls.retrieval.recency import age_factors
+from funes_ls.retrieval.rerank import Reranker
+
+_FURTHEST_ANCESTOR = 16
+
+
+class Ranked(Struct, frozen=True, kw_only=True):
+    """A passage in its final place."""
+
+    row: Row
+    score: float
+    also_in: tuple[str, ...]
+    repeats: int
+    explain: Explain
+
+
+def ranked(
+    work: Plan, memory: Memory, pool: Pool, *, limit: int, reranker: Reranker | None = None
+) -> list[Ranked]:
+    """Return the passages of a pool, best first, each once and one per turn.
+
+    Args:
+        work: The question.
+        memory: Where the rows are.
+        pool: Candidates of both legs.
+        limit: How many of them to look at.
+        reranker: Rescores the top `candidates`; None leaves them.
+    """
+    request = work.request
+    places = {chunk_id: place for place, chunk_id in enumerate(pool.ids[:limit])}
+    rows = memory.rows(list(places))
+    at = np.array([places[row.id] for row in rows], dtype=np.int64)
+    prior = prior_factors(
+        [row.block_type for row in rows],
+        tool_use=request.prior_tool_use,
+        tool_result=request.prior_tool_result,
+    )
+    base = pool.fused[at] * prior
+    order = np.argsort(-base, kind="stable")
+    lineages = lineages_of({row.session_id for row in rows}, memory.catalog)
+    passages = fold([rows[index] for index in order], lineages)
+    best = order[[passage.best for passage in passages]] if passages else order
+    scores = _reranked(work, passages, base[best], reranker)
+    age = age_factors(
+        np.array([_time(passage.row) for passage in passages]),
+        now_us=work.now_us,
+        half_life_days=request.half_life_days,
+        floor=request.age_floor,
+    )
+    final = scores * age
+    return [
+        _ranked(
+            passages[n], float(final[n]), _explain(pool, int(at[best[n]]), prior[best[n]], age[n])
+        )
+        for n in np.argsort(-final, kind="stable")
+    ]
+
+
+def lineages_of(session_ids: Iterable[str], catalog: Catalog) -> dict[str, Lineage]:
+    """Return how sessions and their ancestors descend from one another."""
+    found: dict[str, Lineage] = {}
+    wanted = sorted(session_ids)
+    for _ in range(_FURTHEST_ANCESTOR):
+        sessions = [session for id_ in wanted if (session := catalog.session(id_)) is not None]
+        found.update(
+            (
+                one.session_id,
+                Lineage(
+                    session_id=one.session_id,
+                    subagent=one.subagent,
+                    parent_id=one.parent_id,
+                    started_us=one.started_us,
+                    ended_us=one.ended_us,
+                ),
+            )
+            for one in sessions
+        )
+        wanted = sorted({one.parent_id for one in sessions if one.parent_id} - found.keys())
+        if not wanted:
+            break
+    return with_roots(found.values())
+
+
+def _reranked(
+    work: Plan, passages: list[Folded], scores: Scores, reranker: Reranker | None
+) -> Scores:
+    top = min(len(passages), max(work.request.candidates, work.request.k))
+    if reranker is None or not top:
+        return scores
+    head = passages[:top]
+    again = reranker.scores(
+        work.text, [one.row.id for one in head], [one.row.text for one in head], scores[:top]
+    )
+    # What was not rescored stays below what was.
+    rest = np.minimum(scores[top:], float(again.min()))
+    return np.concatenate([again, rest])
+
+
+def _time(row: Row) -> float:
+    return float("nan") if row.ts_us is None else float(row.ts_us)
+
+
+def _explain(pool: Pool, place: int, prior: float, age: float) -> Explain:
+    return Explain(
+        words=int(pool.words_rank[place]) or None,
+        vector=int(pool.vector_rank[place]) or None,
+        words_score=_known(pool.words[place]),
+        vector_score=_known(pool.vector[place]),
+        fused=round(float(pool.fused[place]), 4),
+        prior=float(prior),
+        age=round(float(age), 4),
+    )
+
+
+def _known(score: float) -> float | None:
+    return None if np.isnan(score) else round(float(score), 4)
+
+
+def _ranked(passage: Folded, score: float, explain: Explain) -> Ranked:
+    return Ranked(
+        row=passage.row,
+        score=score,
+        also_in=passage.also_in,
+        repeats=passage.repeats,
+        explain=explain,
+    )

@@ -1,0 +1,277 @@
+"""Answers a question from a memory: words first, then everything that is known.
+
+Stages, each a function of its own: plan → words → vectors → mix → prior → fold → rerank → age →
+final form and neighbours. Between them the asker may lose interest.
+"""
+
+import logging
+import time
+from collections.abc import Iterator
+from datetime import tzinfo
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from funes_ls.indexer.errors import FunesError
+from funes_ls.indexer.memory import Memory
+from funes_ls.retrieval import bm25, vector
+from funes_ls.retrieval.answers import IsCancelled, RecallAnswer, RecallRequest
+from funes_ls.retrieval.fuse import Leg, mix
+from funes_ls.retrieval.hits import hits_of
+from funes_ls.retrieval.plan import Plan, plan
+from funes_ls.retrieval.query import MODEL_CHARS, shorten
+from funes_ls.retrieval.rank import ranked
+from funes_ls.retrieval.rerank import Reranker
+
+if TYPE_CHECKING:
+    from funes_ls.indexer.embedding import Embedder
+
+_log = logging.getLogger(__name__)
+
+#: Chunks taken from each leg; a multiple is taken when copies leave too few hits.
+LEG_POOL = 200
+_WIDER = 5
+_WIDEST = 5_000
+_FAILURES = (FunesError, OSError, ValueError, RuntimeError)
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """The question as a vector, or why there is none.
+
+    Attributes:
+        vector: (dim,) float32, L2-normalised; None unless `state` is `ran`.
+        state: `ran`, `off`, `empty`, `no_model`, `wrong_model`, `pending` or `failed`.
+        note: What to tell a person of it.
+    """
+
+    state: str
+    vector: "vector.Vector | None" = None
+    note: str = ""
+
+
+class Legs(Struct, frozen=True, kw_only=True):
+    """What the legs found, None for one that did not run, and how each fared."""
+
+    words: Leg | None
+    vector: Leg | None
+    cosines: dict[str, float]
+    states: dict[str, str]
+
+    def may_hold_more(self, limit: int) -> bool:
+        """Tell whether a leg was cut off at the limit."""
+        return any(leg is not None and len(leg.ids) >= limit for leg in (self.words, self.vector))
+
+
+def never() -> bool:
+    """Say that nobody has lost interest."""
+    return False
+
+
+def recall(
+    request: RecallRequest,
+    memory: Memory,
+    embedder: "Embedder | None",
+    *,
+    now_us: int,
+    zone: tzinfo | None = None,
+    cancelled: IsCancelled = never,
+    reranker: Reranker | None = None,
+) -> RecallAnswer:
+    """Return the passages that answer a question, best first.
+
+    Args:
+        request: The question.
+        memory: Where to look.
+        embedder: The model of the memory's vectors, None when it is not at hand.
+        now_us: UTC µs that ages and relative times count from.
+        zone: The user's zone; None for the machine's.
+        cancelled: Asked between stages.
+        reranker: Reorders the top candidates; None leaves them.
+
+    Raises:
+        UsageError: The question or a filter means nothing.
+        MemoryStateError: The memory lacks what a filter asks of it.
+        FunesError: kind `cancelled`.
+    """
+    clock = _Clock(cancelled)
+    work = plan(request, memory, now_us=now_us, zone=zone)
+    clock.lap("plan")
+    question = encode(work, memory, embedder)
+    clock.lap("encode")
+    return _answer(work, memory, question, clock, reranker)
+
+
+def recall_words(
+    request: RecallRequest,
+    memory: Memory,
+    *,
+    now_us: int,
+    zone: tzinfo | None = None,
+    cancelled: IsCancelled = never,
+) -> RecallAnswer:
+    """Return what the words leg alone answers, in a fraction of the time; see `recall`."""
+    clock = _Clock(cancelled)
+    work = plan(request, memory, now_us=now_us, zone=zone)
+    clock.lap("plan")
+    return _answer(work, memory, Question(state="pending"), clock, None)
+
+
+def recall_staged(
+    request: RecallRequest,
+    memory: Memory,
+    embedder: "Embedder | None",
+    *,
+    now_us: int,
+    zone: tzinfo | None = None,
+    cancelled: IsCancelled = never,
+    reranker: Reranker | None = None,
+) -> Iterator[RecallAnswer]:
+    """Yield the answer of the words leg, then the whole one; see `recall`."""
+    yield recall_words(request, memory, now_us=now_us, zone=zone, cancelled=cancelled)
+    yield recall(
+        request,
+        memory,
+        embedder,
+        now_us=now_us,
+        zone=zone,
+        cancelled=cancelled,
+        reranker=reranker,
+    )
+
+
+def encode(work: Plan, memory: Memory, embedder: "Embedder | None") -> Question:
+    """Return the question's vector, or why the vector leg cannot run."""
+    dataset = memory.dataset
+    if work.request.vector_weight <= 0.0:
+        return Question(state="off")
+    if dataset is None or not dataset.count():
+        return Question(state="empty")
+    if embedder is None:
+        stamp = dataset.stamp or "the memory's model"
+        return Question(
+            state="no_model",
+            note=f"Answered by words only: {stamp} is not installed; see `funes model install`.",
+        )
+    if embedder.dim != dataset.dim or (dataset.stamp and embedder.stamp != dataset.stamp):
+        return Question(
+            state="wrong_model",
+            note=f"Answered by words only: the vectors are of {dataset.stamp or 'another model'}, "
+            f"not of {embedder.stamp}.",
+        )
+    try:
+        query = embedder.encode_query(shorten(work.text, MODEL_CHARS))
+    except _FAILURES as exc:
+        _log.warning("the question could not be encoded: %s", type(exc).__name__)
+        return Question(state="failed", note="Answered by words only: the model failed.")
+    return Question(state="ran", vector=query)
+
+
+def words_leg(work: Plan, memory: Memory, limit: int) -> tuple[Leg | None, str]:
+    """Return what the words leg finds and how it fared."""
+    if work.request.vector_weight >= 1.0:
+        return None, "off"
+    try:
+        return bm25.search_words(memory, work.text, work.limits, limit), "ran"
+    except _FAILURES as exc:
+        _log.warning("the words leg failed: %s", type(exc).__name__)
+        return None, "failed"
+
+
+def vector_leg(
+    work: Plan, memory: Memory, question: Question, limit: int
+) -> tuple[Leg | None, str]:
+    """Return what the vector leg finds and how it fared."""
+    if question.vector is None:
+        return None, question.state
+    try:
+        return vector.search_vectors(memory, question.vector, work.limits, limit), "ran"
+    except _FAILURES as exc:
+        _log.warning("the vector leg failed: %s", type(exc).__name__)
+        return None, "failed"
+
+
+def _both_legs(work: Plan, memory: Memory, question: Question, limit: int, clock: "_Clock") -> Legs:
+    words, words_state = words_leg(work, memory, limit)
+    clock.lap("words")
+    vectors, vector_state = vector_leg(work, memory, question, limit)
+    cosines: dict[str, float] = {}
+    if words is not None and vectors is not None and question.vector is not None:
+        known = set(vectors.ids)
+        rest = [id_ for id_ in words.ids if id_ not in known]
+        cosines = vector.cosines(memory, question.vector, rest)
+    clock.lap("vector")
+    return Legs(
+        words=words,
+        vector=vectors,
+        cosines=cosines,
+        states={"words": words_state, "vector": vector_state},
+    )
+
+
+def _answer(
+    work: Plan,
+    memory: Memory,
+    question: Question,
+    clock: "_Clock",
+    reranker: Reranker | None,
+) -> RecallAnswer:
+    """Search, widening the pool while copies leave too few hits, and put the answer together."""
+    limit = max(LEG_POOL, 4 * work.request.k)
+    while True:
+        legs = _both_legs(work, memory, question, limit, clock)
+        pool = mix(
+            legs.words,
+            legs.vector,
+            vector_weight=work.request.vector_weight,
+            cosines=legs.cosines,
+        )
+        passages = ranked(work, memory, pool, limit=limit, reranker=reranker)
+        clock.lap("rank")
+        hits = hits_of(work, memory, passages)
+        clock.lap("hits")
+        if len(hits) >= work.request.k or limit >= _WIDEST or not legs.may_hold_more(limit):
+            break
+        limit *= _WIDER
+    return RecallAnswer(
+        memory=work.request.memory_name,
+        generation=memory.generation,
+        note=" ".join([*work.notes, *_leg_notes(memory, question, legs.states)]),
+        legs=legs.states,
+        hits=hits,
+        timings_ms=clock.total(),
+    )
+
+
+def _leg_notes(memory: Memory, question: Question, states: dict[str, str]) -> list[str]:
+    """Say what a person should know of how complete the answer is."""
+    notes: list[str] = []
+    if states["words"] == "failed":
+        notes.append("The words index could not be searched; `funes index` rebuilds it.")
+    if question.note:
+        notes.append(question.note)
+    elif states["vector"] == "failed":
+        notes.append("Answered by words only: the vectors could not be searched.")
+    waiting = memory.catalog.pending_count()
+    if waiting:
+        total = waiting + (memory.dataset.count() if memory.dataset else 0)
+        notes.append(f"{waiting:,} of {total:,} chunks are found by words only so far.")
+    return notes
+
+
+class _Clock:
+    """Times the stages and asks between them whether to go on."""
+
+    def __init__(self, cancelled: IsCancelled) -> None:
+        self._cancelled = cancelled
+        self._last = self._start = time.perf_counter()
+        self.laps: dict[str, float] = {}
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.laps[stage] = self.laps.get(stage, 0.0) + round((now - self._last) * 1000, 1)
+        self._last = now
+        if self._cancelled():
+            raise FunesError("The question was withdrawn.", kind="cancelled")
+
+    def total(self) -> dict[str, float]:
+        return {**self.laps, "total": round((time.perf_counter() - self._start) * 1000, 1)}
