@@ -10,8 +10,8 @@ python -m build --no-isolation --outdir "$work/dist" . > "$work/build.log" 2>&1 
     { cat "$work/build.log" >&2; exit 1; }
 ls "$work/dist"
 
-# Only what the wheel itself declares, at the pinned versions; hashes cannot be had for our own
-# wheel, and one requirement without a hash would turn them off for none or all.
+# Only what the wheel itself declares, at the pinned versions. Without hashes: pip checks them for
+# all requirements or for none, and our own wheel is not in the list.
 sed -e '/^ *--hash=/d' -e 's/ *\\$//' constraints.txt > "$work/versions.txt"
 python -m venv "$work/venv"
 "$work/venv/bin/python" -m pip install --quiet -c "$work/versions.txt" "$work"/dist/*.whl
