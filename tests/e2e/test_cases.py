@@ -469,7 +469,7 @@ def stage(number: int, home: Path) -> None:
 
 def test_12_a_half_line_is_taken_once_it_is_whole(own_home: Path) -> None:
     stage(1, own_home)
-    first = funes("index", "--yes", "--json")
+    first = funes("index", "--yes", "--quiet", "--json")
     assert (first.code, first.err, first.json["problems"]) == (0, "", 0)
     assert status()["turns"] == 2
     assert with_text(recall("third record finished later"), "third record") == []
