@@ -142,7 +142,7 @@ def _places(request: IndexRequest, env: Mapping[str, str]) -> list[tuple[TraceSo
 
 
 def _target_places(request: IndexRequest) -> list[tuple[TraceSource, Path]]:
-    path = Path(request.target).expanduser()
+    path = Path(request.target).expanduser().absolute()
     if not path.exists():
         raise UsageError(f"No such path: {path}", kind="no_such_path")
     if request.harness:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from funes_ls.index_run import IndexReport, IndexRequest, known_places, model_ref, run_index
 from funes_ls.indexer.catalog import now_us
@@ -17,12 +18,14 @@ from funes_ls.indexer.chunk import chunks_of
 from funes_ls.indexer.errors import BackendError, MemoryStateError, UsageError
 from funes_ls.indexer.memory import Memory, open_memory
 from funes_ls.indexer.model import Chunk, Problem, Turn
+from funes_ls.indexer.repos import repo_of
 from funes_ls.indexer.settings import Settings
 from funes_ls.indexer.traces import TraceSource, Unit, detect, source_for
-from funes_ls.retrieval.answers import GetAnswer, RecallAnswer, RecallRequest
+from funes_ls.retrieval.answers import GetAnswer, RecallAnswer, RecallFilter, RecallRequest
 
 if TYPE_CHECKING:
     from funes_ls.indexer.embedding import Embedder
+    from funes_ls.retrieval.sessions import SessionsAnswer
 
 __all__ = [
     "IndexReport",
@@ -34,6 +37,7 @@ __all__ = [
     "problems",
     "recall",
     "run_index",
+    "sessions",
     "status",
 ]
 
@@ -112,8 +116,38 @@ def recall(request: RecallRequest, settings: Settings) -> RecallAnswer:
     """
     from funes_ls.retrieval.recall import recall as search
 
+    request = replace(request, filter=with_repos(request.filter))
     with opened(settings, request.memory_name) as memory:
         return search(request, memory, _query_embedder(memory, settings), now_us=now_us())
+
+
+def with_repos(wanted: RecallFilter) -> RecallFilter:
+    """Return the filter with what git calls a named project, so that moved folders are found."""
+    if not wanted.project or not Path(wanted.project).is_absolute():
+        return wanted
+    return replace(wanted, project_repos=tuple(repo_of(wanted.project).split()))
+
+
+def sessions(
+    wanted: RecallFilter,
+    settings: Settings,
+    *,
+    title: str = "",
+    limit: int = 50,
+    offset: int = 0,
+    spec: str = "local",
+) -> "SessionsAnswer":
+    """Return a page of the sessions a filter lets through, newest first.
+
+    Raises:
+        UsageError: a filter value that means nothing.
+        MemoryStateError: see `opened`.
+    """
+    from funes_ls.retrieval.sessions import SessionsRequest, list_sessions
+
+    request = SessionsRequest(filter=with_repos(wanted), text=title, limit=limit, offset=offset)
+    with opened(settings, spec) as memory:
+        return list_sessions(request, memory, now_us=now_us())
 
 
 def _query_embedder(memory: Memory, settings: Settings) -> "Embedder | None":
@@ -171,7 +205,7 @@ def _status(memory: Memory, path: Path, spec: str) -> Status:
         model=state.stamp,
         generation=state.generation,
         sessions=state.sessions,
-        turns=memory.distinct_turns(),
+        turns=sum(session.turns for session in sessions),
         chunks=chunks,
         projects=len({session.cwd or session.workdir for session in sessions}),
         harnesses=dict(sorted(harnesses.items())),

