@@ -108,17 +108,7 @@ class JsonlReading:
     @property
     def resume(self) -> bytes:
         """Return the state for the next reading, b"" when the trace could not be read."""
-        if self.failed:
-            return b""
-        try:
-            with lines.open_trace(self._unit.path) as file:
-                digest = prefix_digest(file, self._state.offset)
-        except lines.READ_ERRORS:
-            return b""
-        if digest is None:
-            return b""
-        self._state.digest = digest
-        return encode_state(remembered(self._state))
+        return encode_state(remembered(self._state)) if self._state.digest else b""
 
     def __iter__(self) -> Iterator[Turn | Problem]:
         """Yield the turns and problems of the trace."""
@@ -128,8 +118,10 @@ class JsonlReading:
                 self._begin(file, limit)
             with lines.open_trace(self._unit.path) as file:
                 yield from self._turns(file, limit)
+                self._seal(file)
         except lines.READ_ERRORS as exc:
             self.failed = True
+            self._state.digest = ""
             yield self._problem("unreadable", _why(exc), 0)
 
     def _limit(self, file: BinaryIO) -> int | None:
@@ -182,6 +174,7 @@ class JsonlReading:
 
     def _turns(self, file: BinaryIO, limit: int | None) -> Iterator[Turn | Problem]:
         state = self._state
+        state.digest = ""
         if not _skip_to(file, state.offset):
             return
         for line in lines.read_lines(file, state.offset, limit=limit):
@@ -204,6 +197,16 @@ class JsonlReading:
             self._state.records += 1
             self._state.offset = line.end
             yield self._problem("too_long", "A line is too long to read.", self._state.lines)
+
+    def _seal(self, file: BinaryIO) -> None:
+        """Hash what was read, through the same handle: the file may be replaced at any time."""
+        if file.seekable():
+            file.seek(0)
+            digest = prefix_digest(file, self._state.offset)
+        else:
+            with lines.open_trace(self._unit.path) as again:
+                digest = prefix_digest(again, self._state.offset)
+        self._state.digest = digest or ""
 
     def _content(self, line: lines.Line, content: lines.Content) -> Iterator[Turn | Problem]:
         state = self._state

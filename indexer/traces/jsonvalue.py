@@ -14,6 +14,8 @@ from funes_ls.indexer.chunk import WHITESPACE
 
 #: serde_json refuses the 128th nested array or object.
 MAX_DEPTH = 127
+#: Beyond this a value cannot be written again within Python's recursion limit.
+MAX_CARE_DEPTH = 400
 _EXOTIC = re.compile(rb"[:\[,]\s*-(?:0[\s,}\]]|\d{19})|[:\[,]\s*\d{20}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -46,20 +48,17 @@ def _may_nest(raw: bytes | bytearray | str) -> bool:
 
 def depth_over(value: Any, limit: int) -> bool:
     """Tell whether arrays and objects nest more than `limit` deep."""
-    level: list[Any] = [value]
-    for _ in range(limit + 1):
-        below: list[Any] = []
-        for item in level:
-            if isinstance(item, dict):
-                below.extend(item.values())
-            elif isinstance(item, list):
-                below.extend(item)
-        if not below and not any(isinstance(item, (dict, list)) for item in level):
-            return False
-        level = [item for item in below if isinstance(item, (dict, list))]
+    level: list[Any] = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(limit):
         if not level:
             return False
-    return True
+        level = [
+            item
+            for container in level
+            for item in (container.values() if isinstance(container, dict) else container)
+            if isinstance(item, (dict, list))
+        ]
+    return bool(level)
 
 
 def is_exotic(raw: bytes | bytearray) -> bool:
@@ -101,9 +100,11 @@ def parse_with_care(text: str, start: int = 0) -> tuple[Any, int]:
     """
     try:
         value, end = _CARE.raw_decode(text, start)
-        return _without_surrogates(value), end
     except RecursionError as exc:
         raise ValueError("nested too deeply") from exc
+    if depth_over(value, MAX_CARE_DEPTH):
+        raise ValueError("nested too deeply")
+    return _without_surrogates(value), end
 
 
 def _without_surrogates(value: Any) -> Any:
