@@ -2,7 +2,7 @@
 
 from funes_ls.models.catalog import KNOWN, KnownModel, known_model
 from funes_ls.models.choose import ListedModel, ModelStatus, acquire, list_models, status, use
-from funes_ls.models.install import install
+from funes_ls.models.installer import install
 from funes_ls.models.progress import Progress, silent
 
 __all__ = [

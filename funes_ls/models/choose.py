@@ -17,7 +17,7 @@ from funes_ls.indexer.embedding import (
 from funes_ls.indexer.errors import BackendError
 from funes_ls.models.catalog import KNOWN, known_model
 from funes_ls.models.hub import hub_answers
-from funes_ls.models.install import install
+from funes_ls.models.installer import install
 from funes_ls.models.pip import index_answers
 from funes_ls.models.progress import Progress, silent
 

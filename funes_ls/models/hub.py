@@ -83,18 +83,19 @@ def _serves(url: str, *, timeout_s: float) -> bool:
 
 
 def _fetch(target: Path, *, model: KnownModel, endpoint: str | None) -> None:
-    from huggingface_hub import snapshot_download, utils
+    from huggingface_hub import hf_hub_download, utils
 
     utils.disable_progress_bars()  # type: ignore[attr-defined]  # exported, but not by name
     try:
-        snapshot_download(
-            HUB_REPO,
-            revision=HUB_REVISION,
-            local_dir=target,
-            allow_patterns=list(model.sha256),
-            etag_timeout=_METADATA_TIMEOUT_S,
-            endpoint=endpoint,
-        )
+        for name in model.sha256:
+            hf_hub_download(
+                HUB_REPO,
+                name,
+                revision=HUB_REVISION,
+                local_dir=target,
+                etag_timeout=_METADATA_TIMEOUT_S,
+                endpoint=endpoint,
+            )
     except Exception as exc:  # as above
         reason = (str(exc).strip().splitlines() or [type(exc).__name__])[0]
         raise _offline(f"The download from the model hub failed ({reason})") from exc

@@ -18,7 +18,7 @@ from funes_ls.indexer.embedding import (
     installed,
     load,
 )
-from funes_ls.indexer.errors import BackendError
+from funes_ls.indexer.errors import BackendError, UsageError
 from funes_ls.models.catalog import KnownModel, known_model
 from funes_ls.models.directory import copy_directory
 from funes_ls.models.hub import download_snapshot
@@ -73,7 +73,7 @@ def _fill(target: Path, staging: Path, *, name: str, source: str, progress: Prog
         return _fill_from_path(target, Path(source).expanduser(), name=name, progress=progress)
     model = known_model(name or ("bge" if source == "hub" else "minilm"))
     if source not in ("", model.source):
-        raise BackendError(
+        raise UsageError(
             f"{model.card.name} does not come from {source}.",
             hint=f"Run `funes model install {model.card.name} --from {model.source}`.",
         )
