@@ -19,8 +19,8 @@ help:
 # second line. The build backend is among the pinned packages, so nothing else is fetched.
 $(READY): constraints.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --require-hashes -r constraints.txt
-	$(VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	$(VENV)/bin/python -m pip install -qq --require-hashes -r constraints.txt
+	$(VENV)/bin/python -m pip install -qq --no-deps --no-build-isolation -e .
 	@touch $@
 
 demo: $(READY)

@@ -14,7 +14,7 @@ ls "$work/dist"
 # all requirements or for none, and our own wheel is not in the list.
 sed -e '/^ *--hash=/d' -e 's/ *\\$//' constraints.txt > "$work/versions.txt"
 python -m venv "$work/venv"
-"$work/venv/bin/python" -m pip install --quiet -c "$work/versions.txt" "$work"/dist/*.whl
+"$work/venv/bin/python" -m pip install -qq -c "$work/versions.txt" "$work"/dist/*.whl
 
 model=$(python -c 'from tests.tiny_model import tiny_model_dir; print(tiny_model_dir())')
 mkdir "$work/home"

@@ -12,7 +12,14 @@ export FUNES_HOME="$demo/funes"
 unset FUNES_MODEL FUNES_MEMORY
 
 show() {
-    printf '\n$ %s\n' "$*"
+    printf '\n$'
+    for word in "$@"; do
+        case $word in
+            *" "*) printf ' "%s"' "$word" ;;
+            *) printf ' %s' "$word" ;;
+        esac
+    done
+    printf '\n'
     "$@"
 }
 
@@ -28,7 +35,7 @@ show funes index --yes
 show funes index exports/shared-sessions.parquet
 show funes recall -k 3 "why did we give up five retry attempts"
 show funes recall -k 2 --harness codex "broker reconnect storm"
-get=$(funes recall -k 1 --json "is the backup of the database restorable" |
+get=$(funes recall -k 1 --json "how long are restic snapshots kept" |
     python -c 'import json, sys; print(json.load(sys.stdin)["hits"][0]["get"])')
 # shellcheck disable=SC2086 # the command is split into its words on purpose
 show $get --window 1
