@@ -6,7 +6,7 @@ from datetime import tzinfo
 from msgspec import Struct
 
 from funes_ls.indexer.catalog import Catalog, Session, SessionFilter
-from funes_ls.indexer.errors import UsageError
+from funes_ls.indexer.errors import MemoryStateError, UsageError
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import BLOCK_TYPES, HARNESSES
 from funes_ls.retrieval import paths
@@ -83,14 +83,15 @@ def harness_facet(name: str, catalog: Catalog) -> str:
     """Return a harness as stored, from its short or stored name or one a memory brings along.
 
     Raises:
-        UsageError: No such harness; or the memory does not say which harness its rows are from.
+        UsageError: No such harness.
+        MemoryStateError: The memory does not say which harness its rows are from.
     """
     word = name.strip().lower()
     facet = HARNESSES.get(word, word)
     stored = {session.harness for session in catalog.sessions()}
     if facet in HARNESSES.values():
         if stored == {""}:
-            raise UsageError(
+            raise MemoryStateError(
                 "This memory was made before harnesses were recorded, so it cannot be "
                 f"filtered by {name}.",
                 hint="Ask without --harness.",
@@ -258,17 +259,18 @@ def touching(sessions: Sequence[Session], path: str, catalog: Catalog) -> list[S
     name = paths.normal(path)
     near = catalog.session_ids(SessionFilter(path=name.rsplit("/", 1)[-1]))
     near |= catalog.session_ids(SessionFilter(path=name))
-    found = [one for one in sessions if one.session_id in near and _touched(one, name, catalog)]
-    return found or [one for one in sessions if _touched(one, name, catalog)]
+    named = [one for one in sessions if one.session_id in near and _touched(one, name, catalog)]
+    return named or [one for one in sessions if _touched(one, name, catalog, below=True)]
 
 
-def _touched(session: Session, name: str, catalog: Catalog) -> bool:
+def _touched(session: Session, name: str, catalog: Catalog, *, below: bool = False) -> bool:
+    """Tell whether a session touched a file of that name, or one below a folder of that name."""
+    whole = paths.is_absolute(name)
     for written in catalog.files(session.session_id):
         file = paths.normal(written, base=session.cwd)
-        if paths.is_absolute(name):
-            if paths.is_under(file, name):
-                return True
-        elif paths.holds(file, name):
+        if below and (paths.is_under(file, name) if whole else paths.holds(file, name)):
+            return True
+        if file == name or (not whole and paths.ends_with(file, name)):
             return True
     return False
 

@@ -35,9 +35,7 @@ def texts(answer: RecallAnswer) -> list[str]:
     return [hit.text for hit in answer.hits]
 
 
-def test_both_legs_run_and_the_best_passage_is_first(
-    funes_home: Path, embedder: Embedder
-) -> None:
+def test_both_legs_run_and_the_best_passage_is_first(funes_home: Path, embedder: Embedder) -> None:
     with memory_of(funes_home, TALK, embedder=embedder) as memory:
         answer = ask(memory, "mixer port", embedder=embedder)
     assert answer.legs == {"words": "ran", "vector": "ran"}
@@ -119,11 +117,10 @@ def test_the_words_answer_comes_first_then_the_whole_one(
 
 def test_a_withdrawn_question_stops_between_stages(funes_home: Path) -> None:
     asked = iter([False, True])
-    with memory_of(funes_home, TALK) as memory:
-        with pytest.raises(FunesError) as caught:
-            recall_words(
-                RecallRequest(query="port"), memory, now_us=NOW_US, cancelled=lambda: next(asked)
-            )
+    with memory_of(funes_home, TALK) as memory, pytest.raises(FunesError) as caught:
+        recall_words(
+            RecallRequest(query="port"), memory, now_us=NOW_US, cancelled=lambda: next(asked)
+        )
     assert caught.value.kind == "cancelled"
 
 
@@ -195,9 +192,7 @@ def test_a_question_without_words_is_a_usage_error(funes_home: Path, query: str)
         "filter\ud83d", "filter " * 1400,
     ],
 )  # fmt: skip
-def test_no_sign_in_a_question_is_syntax(
-    funes_home: Path, embedder: Embedder, query: str
-) -> None:
+def test_no_sign_in_a_question_is_syntax(funes_home: Path, embedder: Embedder, query: str) -> None:
     with memory_of(funes_home, TALK, embedder=embedder) as memory:
         answer = ask(memory, query, embedder=embedder)
     assert answer.legs == {"words": "ran", "vector": "ran"}
