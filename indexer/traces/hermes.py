@@ -164,7 +164,7 @@ class HermesReading:
         self._state = HermesState(meta=meta, workdir=_FALLBACK_WORKDIR)
         self._given = resume
         self.restarted = False
-        self.failed = False
+        self.failed = self._whole = False
         self.skipped: dict[str, int] = {}
 
     @property
@@ -180,13 +180,7 @@ class HermesReading:
     @property
     def resume(self) -> bytes:
         """Return the state for the next reading, b"" when the database could not be read."""
-        if self.failed:
-            return b""
-        try:
-            self._state.signature = self._signature(self._state.last_id)
-        except _FAILURES:
-            return b""
-        return encode_state(self._state)
+        return encode_state(self._state) if self._whole else b""
 
     def __iter__(self) -> Iterator[Turn | Problem]:
         """Yield the turns in the order of message ids."""
@@ -204,6 +198,8 @@ class HermesReading:
                 state.last_id, state.records = row[0], state.records + 1
                 if turn is not None:
                     yield turn
+            state.signature = self._signature(state.last_id)
+            self._whole = True
         except _FAILURES as exc:
             self.failed = True
             yield Problem(path=self._unit.key, kind="unreadable", message=_why(exc))

@@ -93,15 +93,11 @@ class DatabaseView:
         if _in_wal_mode(self.path) and not has_wal and self._disturbed < _TRIES:
             return _connect(self.path, "immutable=1"), _signature(info)
         if not has_wal or _beside(self.path, "-shm").exists():
-            connection = _connect(self.path, "mode=ro")
             try:
-                connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+                return _checked(_connect(self.path, "mode=ro")), None
             except sqlite3.OperationalError as exc:
-                connection.close()
-                if _is_passing(exc) and os.access(self.path.parent, os.W_OK):
+                if _code(exc) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                     raise
-            else:
-                return connection, None
         state = _files_state(self.path)
         if self._copy is None or self._copy.state != state:
             self._copy = _Copy(self.path)
@@ -169,9 +165,21 @@ def _signature(info: os.stat_result) -> tuple[int, int, int]:
     return info.st_size, info.st_mtime_ns, info.st_ino
 
 
+def _checked(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """Return a connection that can read; opening alone does not tell."""
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _code(exc: sqlite3.OperationalError) -> int:
+    """Return the primary code of an error, 0 when it has none."""
+    return getattr(exc, "sqlite_errorcode", 0) & 0xFF
+
+
 def _is_passing(exc: sqlite3.OperationalError) -> bool:
     """Tell whether trying again may help: a lock, or the window of a checkpoint."""
-    code = getattr(exc, "sqlite_errorcode", None)
-    if code is None:
-        return True
-    return (code & 0xFF) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_LOCKED)
+    return _code(exc) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_LOCKED)
