@@ -21,7 +21,8 @@ SESSIONS = [
             repo="acme/api", branch="dev", harness="codex"),
     Session(session_id="s-old", cwd="/old/place/tool", workdir="-old-place-tool",
             repo="acme/tool fork/tool", harness="pi"),
-    Session(session_id="s-win", cwd="C:\\Work\\Notes", workdir="C--Work-Notes", harness="claude_code"),
+    Session(session_id="s-win", cwd="C:\\Work\\Notes", workdir="C--Work-Notes",
+            harness="claude_code"),
     Session(session_id="s-none", workdir="-work-bare", harness="hermes"),
     Session(session_id="agent-7", cwd="/work/api/proxy", workdir="-work-api-proxy", subagent=True,
             parent_id="s-nested", link="subagent", harness="claude_code", inner_id="inner-7"),
@@ -189,7 +190,7 @@ def test_block_types_tools_and_times_limit_both_legs(funes_home: Path, embedder:
     rows = [
         said("one", 0, "valve note", ts=day.format(1)),
         said("one", 1, "valve note call", block_type="tool_use", tool="Bash", ts=day.format(2)),
-        said("one", 2, "valve note answer", block_type="tool_result", tool="Bash", ts=day.format(3)),
+        said("one", 2, "valve note reply", block_type="tool_result", tool="Bash", ts=day.format(3)),
         said("one", 3, "valve note read", block_type="tool_use", tool="Read", ts="1772704800"),
         said("one", 4, "valve note later", ts=""),
         said("one", 5, "valve note someday", ts="2031-01-01T00:00:00Z"),

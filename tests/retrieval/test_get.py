@@ -71,9 +71,9 @@ def test_what_is_absent_is_an_answer_and_not_an_error(funes_home: Path) -> None:
 
 
 def test_an_ambiguous_session_is_refused(funes_home: Path) -> None:
-    with memory_of(funes_home, [*talk("s-1"), *talk("s-2")]) as memory:
-        with pytest.raises(UsageError, match="several sessions"):
-            get("s-", "turn-s-1-0", memory)
+    both = [*talk("s-1"), *talk("s-2")]
+    with memory_of(funes_home, both) as memory, pytest.raises(UsageError, match="several sess"):
+        get("s-", "turn-s-1-0", memory)
 
 
 def test_an_extra_turn_follows_the_one_whose_place_it_shares(funes_home: Path) -> None:

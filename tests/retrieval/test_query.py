@@ -52,9 +52,7 @@ def test_inline_filters_are_found_and_taken_out() -> None:
     assert without(text, found) == "port note"
 
 
-@pytest.mark.parametrize(
-    "text", ["foo:bar", "std::sort", "http://x.invalid", "path: /x", "a.path:b"]
-)
+@pytest.mark.parametrize("text", ["foo:bar", "http://x.invalid", "path: /x", "a.path:b"])
 def test_other_colons_are_words(text: str) -> None:
     assert inline_filters(text) == []
 

@@ -187,7 +187,8 @@ def test_a_question_without_words_is_a_usage_error(funes_home: Path, query: str)
 @pytest.mark.parametrize(
     "query",
     [
-        "--half-life filter", "# filter", '"bloom filter', "'filter", "(filter", "filter*", "a AND filter",
+        "--half-life filter", "# filter", '"bloom filter', "'filter", "(filter", "filter*",
+        "a AND filter",
         "filter:bloom", "title:^filter~2", "[filter TO bloom]", "\\filter", "filter" + " and" * 39,
         "filter\ud83d", "filter " * 1400,
     ],
