@@ -38,8 +38,14 @@ BGE_FILES = ("model_optimized.onnx", "tokenizer.json", "tokenizer_config.json", 
 MINILM_STAMP = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_INT8_STAMP = f"{MINILM_STAMP}#int8"
 
+#: Short names.
+ALIASES = {"bge": BGE_STAMP, "minilm": MINILM_INT8_STAMP}
+
 #: Which model `auto` takes when several are there.
 AUTO_ORDER = (BGE_STAMP, MINILM_INT8_STAMP, MINILM_STAMP)
+
+#: What `funes model install` knows by name; the rest comes from a path.
+_BY_NAME = (*AUTO_ORDER, *(stamp.rpartition("/")[2].replace("#", "-") for stamp in AUTO_ORDER))
 
 _INSTALL_HINT = "Run `funes model install`, or go on with words only."
 
@@ -138,11 +144,25 @@ def installed(models_dir: Path) -> list[InstalledModel]:
     for path in sorted(models_dir.glob(f"*/{CARD_FILE}")):
         card = _read_card(path.parent)
         if card is not None:
-            found.append(_described(path.parent, card))
+            found.append(describe(path.parent, card))
     snapshot = cached_bge(models_dir)
     if snapshot is not None and all(model.stamp != BGE_STAMP for model in found):
-        found.append(_described(snapshot, bge_card("cache")))
+        found.append(describe(snapshot, bge_card("cache")))
     return found
+
+
+def describe(directory: Path, card: ModelCard) -> InstalledModel:
+    """Return a model directory as it is listed."""
+    return InstalledModel(
+        name=card.name,
+        stamp=card.stamp,
+        dim=card.dim,
+        max_tokens=card.max_tokens,
+        precision=card.precision,
+        path=directory,
+        size_bytes=sum(path.stat().st_size for path in directory.rglob("*") if path.is_file()),
+        origin=card.origin,
+    )
 
 
 def resolve_auto(models_dir: Path) -> str | None:
@@ -231,7 +251,7 @@ def _snapshots(cache: Path) -> Iterator[Path]:
 
 
 def _locate(ref: str, models_dir: Path) -> tuple[Path, ModelCard]:
-    wanted = resolve_auto(models_dir) if ref == "auto" else ref
+    wanted = resolve_auto(models_dir) if ref == "auto" else ALIASES.get(ref, ref)
     if wanted is None:
         raise BackendError("No model is installed.", hint=_INSTALL_HINT, kind="no_model")
     for path in sorted(models_dir.glob(f"*/{CARD_FILE}")):
@@ -244,9 +264,10 @@ def _locate(ref: str, models_dir: Path) -> tuple[Path, ModelCard]:
     directory = Path(wanted).expanduser()
     if directory.is_dir():
         return directory, read_card(directory)
+    source = wanted if wanted in _BY_NAME else "--from PATH"
     raise BackendError(
         f"The model {wanted} is not installed.",
-        hint=f"Run `funes model install {wanted}`, or go on with words only.",
+        hint=f"Run `funes model install {source}`, or go on with words only.",
         kind="no_model",
     )
 
@@ -256,19 +277,6 @@ def _read_card(directory: Path) -> ModelCard | None:
         return msgspec.json.decode((directory / CARD_FILE).read_bytes(), type=ModelCard)
     except (OSError, msgspec.MsgspecError):
         return None
-
-
-def _described(directory: Path, card: ModelCard) -> InstalledModel:
-    return InstalledModel(
-        name=card.name,
-        stamp=card.stamp,
-        dim=card.dim,
-        max_tokens=card.max_tokens,
-        precision=card.precision,
-        path=directory,
-        size_bytes=sum(path.stat().st_size for path in directory.rglob("*") if path.is_file()),
-        origin=card.origin,
-    )
 
 
 def _check_sizes(directory: Path, card: ModelCard) -> None:

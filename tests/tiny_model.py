@@ -11,9 +11,11 @@ import shutil
 import string
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import WordPiece
@@ -59,7 +61,7 @@ def _write(path: Path, value: dict[str, object]) -> None:
 
 
 def _tokenizer() -> Tokenizer:
-    tokenizer = Tokenizer(WordPiece(_vocab(), unk_token="[UNK]", max_input_chars_per_word=100_000))  # type: ignore[call-arg]  # the stub lacks the model's options
+    tokenizer = Tokenizer(WordPiece(_vocab(), unk_token="[UNK]", max_input_chars_per_word=100_000))
     common = Regex(rf"\b(?:{'|'.join(_COMMON.split())})\b")
     tokenizer.normalizer = normalizers.Sequence(
         [normalizers.Lowercase(), normalizers.Replace(common, " ")]
@@ -82,7 +84,7 @@ def _vocab() -> dict[str, int]:
 def _graph(dim: int) -> onnx.ModelProto:
     table = np.random.default_rng(7).standard_normal((_BUCKETS, dim)).astype(np.float32)
     table[2] *= 0.05  # [CLS], there so that even an empty text has a direction
-    constants = {
+    constants: dict[str, NDArray[Any]] = {
         "table": table,
         "buckets": np.array(_BUCKETS, np.int64),
         "factor": np.array(31, np.int64),

@@ -5,9 +5,9 @@ from typing import Literal
 from msgspec import Struct
 
 from funes_ls.indexer.embedding import (
+    ALIASES,
     BGE_REPO,
     BGE_REVISION,
-    BGE_STAMP,
     MINILM_INT8_STAMP,
     MINILM_STAMP,
     ModelCard,
@@ -102,8 +102,6 @@ KNOWN: tuple[KnownModel, ...] = (
     ),
 )
 
-_ALIASES = {"bge": BGE_STAMP, "minilm": MINILM_INT8_STAMP}
-
 
 def known_model(name: str) -> KnownModel:
     """Return the known model of that name, stamp or alias (`bge`, `minilm`).
@@ -111,7 +109,7 @@ def known_model(name: str) -> KnownModel:
     Raises:
         UsageError: When none answers to it; the hint lists those that would.
     """
-    wanted = _ALIASES.get(name.lower(), name).lower()
+    wanted = ALIASES.get(name.lower(), name).lower()
     for model in KNOWN:
         if wanted in (model.card.name.lower(), model.card.stamp.lower()):
             return model

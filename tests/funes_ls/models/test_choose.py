@@ -60,6 +60,13 @@ def test_only_an_installed_model_can_be_used(models_dir: Path) -> None:
     assert resolve_auto(models_dir) == "test/first"
 
 
+def test_a_directory_in_the_settings_is_the_model_in_use(models_dir: Path, tmp_path: Path) -> None:
+    state = status(models_dir, setting=str(tmp_path / "second"))
+    assert state.selected is not None
+    assert (state.selected.stamp, state.selected.path) == ("test/second", tmp_path / "second")
+    assert status(models_dir, setting=str(tmp_path / "none")).selected is None
+
+
 def test_status_without_models(tmp_path: Path) -> None:
     state = status(tmp_path / "none")
     assert (state.selected, state.installed, state.problems) == (None, [], [])

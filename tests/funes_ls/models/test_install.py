@@ -98,6 +98,12 @@ def test_installing_again_replaces(given: Path, models_dir: Path) -> None:
     assert left_behind(models_dir) == ["given"]
 
 
+def test_what_a_killed_install_left_is_cleared(given: Path, models_dir: Path) -> None:
+    (models_dir / ".installing-x" / "model").mkdir(parents=True)
+    install("", source=str(given), models_dir=models_dir)
+    assert left_behind(models_dir) == ["given"]
+
+
 def test_a_model_that_does_not_work_replaces_nothing(given: Path, models_dir: Path) -> None:
     install("", source=str(given), models_dir=models_dir)
     (given / "model.onnx").write_bytes(b"not a graph")
