@@ -92,12 +92,14 @@ class Problem(Struct, frozen=True, kw_only=True):
     Attributes:
         line: 1-based line, 0 when it concerns the whole source.
         kind: Stable slug: `bad_line`, `unreadable`, `too_long`, `bad_source`, …
+        count: How many like it are meant, where naming each would be too many.
     """
 
     path: str
     kind: str
     message: str
     line: int = 0
+    count: int = 1
 
 
 class Chunk(Struct, frozen=True, kw_only=True):
