@@ -16,68 +16,22 @@ from typing import Any
 
 from msgspec import Struct
 
-from funes_ls.indexer.errors import BackendError, MemoryStateError
+from funes_ls.indexer.catalog_filters import SessionFilter as SessionFilter  # for those who list
+from funes_ls.indexer.catalog_filters import conditions, last_name, like
+from funes_ls.indexer.catalog_schema import connect, failure, is_sound
 from funes_ls.indexer.model import TIERS, Chunk, Problem
 
-#: Number of the catalog's layout; a higher one is refused.
-FORMAT = 1
 QUEUED, MOVING = 0, 1
-_BUSY_S = 10.0
 _MANY = 500
 _LATEST = 1 << 52
 
-_SCHEMA = """
-CREATE TABLE pending (
-    n INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    priority INTEGER NOT NULL,
-    state INTEGER NOT NULL DEFAULT 0,
-    session_id TEXT NOT NULL, workdir TEXT, turn_uuid TEXT, parent_uuid TEXT, seq INTEGER,
-    ts TEXT, ts_us INTEGER, role TEXT, block_type TEXT, tool_name TEXT, source_path TEXT,
-    block_idx INTEGER, split_idx INTEGER, harness TEXT, repo TEXT, text TEXT NOT NULL
-);
-CREATE INDEX pending_next ON pending(state, priority, n);
-CREATE INDEX pending_session ON pending(session_id);
-CREATE TABLE sessions (
-    session_id TEXT PRIMARY KEY, harness TEXT NOT NULL DEFAULT '', cwd TEXT NOT NULL DEFAULT '',
-    workdir TEXT NOT NULL DEFAULT '', repo TEXT NOT NULL DEFAULT '',
-    branch TEXT NOT NULL DEFAULT '', title TEXT NOT NULL DEFAULT '',
-    started_us INTEGER, ended_us INTEGER, time_source TEXT NOT NULL DEFAULT '',
-    parent_id TEXT NOT NULL DEFAULT '', link TEXT NOT NULL DEFAULT '',
-    inner_id TEXT NOT NULL DEFAULT '', source_path TEXT NOT NULL DEFAULT '',
-    source_key TEXT NOT NULL DEFAULT '', subagent INTEGER NOT NULL DEFAULT 0,
-    turns INTEGER NOT NULL DEFAULT 0, chunks INTEGER NOT NULL DEFAULT 0,
-    updated_at INTEGER NOT NULL DEFAULT 0
-) WITHOUT ROWID;
-CREATE INDEX sessions_started ON sessions(started_us);
-CREATE TABLE sources (
-    key TEXT PRIMARY KEY, harness TEXT NOT NULL, path TEXT NOT NULL, session_id TEXT NOT NULL,
-    size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL,
-    tier INTEGER NOT NULL, resume BLOB, updated_at INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX sources_session ON sources(session_id);
-CREATE TABLE session_files (
-    session_id TEXT NOT NULL, path TEXT NOT NULL, name TEXT NOT NULL,
-    PRIMARY KEY (session_id, path)
-) WITHOUT ROWID;
-CREATE INDEX session_files_name ON session_files(name);
-CREATE TABLE problems (
-    path TEXT NOT NULL, line INTEGER NOT NULL, kind TEXT NOT NULL, message TEXT NOT NULL,
-    PRIMARY KEY (path, line, kind)
-) WITHOUT ROWID;
-CREATE TABLE tombstones (session_id TEXT PRIMARY KEY, deleted_at INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE removals (id TEXT PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE embedded (session_id TEXT PRIMARY KEY, chunks INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE kv (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-"""
-
-_ROW_FIELDS = (
+ROW_FIELDS = (
     "id", "session_id", "workdir", "turn_uuid", "parent_uuid", "seq", "ts", "ts_us", "role",
     "block_type", "tool_name", "source_path", "block_idx", "split_idx", "harness", "repo", "text",
 )  # fmt: skip
-_ROW_COLUMNS = ", ".join(_ROW_FIELDS)
+_ROW_COLUMNS = ", ".join(ROW_FIELDS)
 _INSERT_ROW = (
-    f"INSERT OR IGNORE INTO pending(priority, {_ROW_COLUMNS}) VALUES (?{', ?' * len(_ROW_FIELDS)})"
+    f"INSERT OR IGNORE INTO pending(priority, {_ROW_COLUMNS}) VALUES (?{', ?' * len(ROW_FIELDS)})"
 )
 
 
@@ -135,32 +89,7 @@ class Source(Struct, frozen=True, kw_only=True):
     updated_at: int = 0
 
 
-class SessionFilter(Struct, frozen=True, kw_only=True):
-    """Which sessions to list; empty values ask for nothing.
-
-    Attributes:
-        repo: One `owner/name`, compared without case.
-        cwd: A directory: sessions recorded there or below it.
-        project: A directory, the last folder names of one, or a munged workdir.
-        path: A file touched: exact, by its last components, or a folder above it.
-        since_us: Sessions that ended at or after it.
-        until_us: Sessions that started before it.
-        text: Words that the title must hold.
-    """
-
-    harness: str = ""
-    repo: str = ""
-    cwd: str = ""
-    project: str = ""
-    branch: str = ""
-    path: str = ""
-    since_us: int | None = None
-    until_us: int | None = None
-    text: str = ""
-    no_subagents: bool = False
-
-
-_SESSION_FIELDS = Session.__struct_fields__
+SESSION_FIELDS = Session.__struct_fields__
 _SOURCE_FIELDS = Source.__struct_fields__
 
 
@@ -204,7 +133,7 @@ class Catalog:
                 if outer and self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 if isinstance(exc, sqlite3.Error):
-                    raise _failed(self.path, exc) from exc
+                    raise failure(self.path, exc) from exc
                 raise
             finally:
                 self._depth -= 1
@@ -280,6 +209,12 @@ class Catalog:
                 found.update(row[0] for row in self._db.execute(statement, part))
         return found
 
+    def has_pending(self, session_id: str) -> bool:
+        """Return whether any of a session's rows are in the queue."""
+        with self._lock:
+            statement = "SELECT 1 FROM pending WHERE session_id = ? LIMIT 1"
+            return self._db.execute(statement, (session_id,)).fetchone() is not None
+
     def last_number(self) -> int:
         """Return the number of the row queued last, ever."""
         with self._lock:
@@ -325,7 +260,7 @@ class Catalog:
 
     def put_session(self, session: Session) -> None:
         """Write what is known of a session in place of what was."""
-        self._put("sessions", _SESSION_FIELDS, session)
+        self._put("sessions", SESSION_FIELDS, session)
 
     def session(self, session_id: str) -> Session | None:
         """Return one session, None when it is unknown."""
@@ -334,18 +269,18 @@ class Catalog:
 
     def sessions_like(self, prefix: str, *, limit: int = 20) -> list[Session]:
         """Return sessions whose id, or the id their harness uses, begins like this."""
-        like = (_like(prefix) + "%",) * 2
+        pattern = like(prefix) + "%"
         return self._sessions(
             "WHERE session_id LIKE ? ESCAPE '\\' OR inner_id LIKE ? ESCAPE '\\' "
             "ORDER BY session_id LIMIT ?",
-            (*like, limit),
+            (pattern, pattern, limit),
         )
 
     def sessions(
         self, wanted: SessionFilter | None = None, *, limit: int = -1, offset: int = 0
     ) -> list[Session]:
         """Return sessions, newest first; those without a time last."""
-        where, args = _conditions(wanted or SessionFilter())
+        where, args = conditions(wanted or SessionFilter())
         return self._sessions(
             f"{where} ORDER BY coalesce(ended_us, started_us, 0) DESC, session_id LIMIT ? OFFSET ?",
             (*args, limit, offset),
@@ -353,20 +288,20 @@ class Catalog:
 
     def session_ids(self, wanted: SessionFilter) -> frozenset[str]:
         """Return the ids of the sessions a filter lets through."""
-        where, args = _conditions(wanted)
+        where, args = conditions(wanted)
         with self._lock:
             found = self._db.execute(f"SELECT session_id FROM sessions {where}", args)
             return frozenset(row[0] for row in found)
 
     def session_count(self, wanted: SessionFilter | None = None) -> int:
         """Return how many sessions a filter lets through."""
-        where, args = _conditions(wanted or SessionFilter())
+        where, args = conditions(wanted or SessionFilter())
         return int(self._one(f"SELECT count(*) FROM sessions {where}", args))
 
     def _sessions(self, rest: str, args: Sequence[Any]) -> list[Session]:
         with self._lock:
             found = self._db.execute(
-                f"SELECT {', '.join(_SESSION_FIELDS)} FROM sessions {rest}", args
+                f"SELECT {', '.join(SESSION_FIELDS)} FROM sessions {rest}", args
             )
             return [_session(row) for row in found]
 
@@ -375,7 +310,7 @@ class Catalog:
         with self.transaction():
             self._db.executemany(
                 "INSERT OR IGNORE INTO session_files(session_id, path, name) VALUES (?, ?, ?)",
-                ((session_id, path, _last_name(path)) for path in paths),
+                ((session_id, path, last_name(path)) for path in paths),
             )
 
     def files(self, session_id: str) -> list[str]:
@@ -499,6 +434,34 @@ class Catalog:
         """Say that rows have changed."""
         self.put("generation", self.generation + 1)
 
+    def is_half_done(self) -> bool:
+        """Return whether some change was begun and not finished."""
+        statement = (
+            "SELECT EXISTS(SELECT 1 FROM removals) OR EXISTS(SELECT 1 FROM pending WHERE state = ?)"
+        )
+        return bool(self._one(statement, (MOVING,)))
+
+    def is_sound(self) -> bool:
+        """Return whether SQLite finds nothing wrong; reads the whole file."""
+        with self._lock:
+            return is_sound(self._db)
+
+    def restore(self, table: str, fields: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
+        """Copy rows saved from another catalog, those already here left as they are."""
+        with self.transaction():
+            before = self._db.total_changes
+            self._db.executemany(
+                f"INSERT OR IGNORE INTO {table}({', '.join(fields)}) VALUES ({_marks(fields)})",
+                rows,
+            )
+            return self._db.total_changes - before
+
+    def count_embedded(self, counts: Mapping[str, int]) -> None:
+        """Write anew how many rows each session has in the dataset."""
+        with self.transaction():
+            self._db.execute("DELETE FROM embedded")
+            self.add_embedded(counts)
+
     def shrink(self) -> None:
         """Give the space of rows that left back to the disk."""
         with self._lock:
@@ -525,50 +488,10 @@ def open_catalog(path: Path | None, *, writable: bool = True) -> Catalog:
     """Return the catalog at a path, made when absent and writable; in memory for None.
 
     Raises:
-        MemoryStateError: kind `newer_format`, `damaged`, or `missing` (only read).
+        MemoryStateError: kind `missing` (only read), `newer_format`, `damaged` or `locked`.
         BackendError: kind `disk`: it cannot be written there.
     """
-    if path is not None and not writable and not path.exists():
-        raise MemoryStateError(f"No catalog at {path}.", hint="Run `funes index`.", kind="missing")
-    try:
-        return Catalog(_connect(path, writable=writable), path)
-    except sqlite3.Error as exc:
-        raise _failed(path, exc) from exc
-
-
-def _connect(path: Path | None, *, writable: bool) -> sqlite3.Connection:
-    if path is None:
-        target = ":memory:"
-    else:
-        mode = "rwc" if writable else "ro"
-        target = f"{path.resolve().as_uri()}?mode={mode}"
-    db = sqlite3.connect(
-        target, uri=path is not None, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
-    )
-    try:
-        _prepare(db, path, writable=writable or path is None)
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _prepare(db: sqlite3.Connection, path: Path | None, *, writable: bool) -> None:
-    version = db.execute("PRAGMA user_version").fetchone()[0]
-    if version > FORMAT:
-        raise MemoryStateError(
-            f"The memory at {path} was written by a newer funes (format {version}, this one reads "
-            f"{FORMAT}).",
-            hint="Update with `pip install --upgrade funes-ls`.",
-            kind="newer_format",
-        )
-    if version == 0 and writable:
-        db.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        db.execute("PRAGMA journal_mode = WAL")
-        db.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}PRAGMA user_version = {FORMAT};COMMIT;")
-    db.execute("PRAGMA synchronous = NORMAL")
-    db.execute("PRAGMA cache_size = -65536")
-    db.execute("SELECT count(*) FROM kv").fetchone()
+    return Catalog(connect(path, writable=writable), path)
 
 
 def now_us() -> int:
@@ -585,93 +508,14 @@ def _values(row: Chunk) -> tuple[Any, ...]:
 
 
 def _chunk(row: Sequence[Any]) -> Chunk:
-    return Chunk(**dict(zip(_ROW_FIELDS, row, strict=False)))
+    return Chunk(**dict(zip(ROW_FIELDS, row, strict=False)))
 
 
 def _session(row: Sequence[Any]) -> Session:
-    fields = dict(zip(_SESSION_FIELDS, row, strict=True))
+    fields = dict(zip(SESSION_FIELDS, row, strict=True))
     fields["subagent"] = bool(fields["subagent"])
     return Session(**fields)
 
 
-def _conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
-    parts: list[str] = []
-    args: list[Any] = []
-
-    def ask(part: str, *values: Any) -> None:
-        parts.append(part)
-        args.extend(values)
-
-    if wanted.harness:
-        ask("harness = ?", wanted.harness)
-    if wanted.repo:
-        ask("' ' || lower(repo) || ' ' LIKE ? ESCAPE '\\'", f"% {_like(wanted.repo.lower())} %")
-    if wanted.branch:
-        ask("branch = ?", wanted.branch)
-    if wanted.cwd:
-        root = wanted.cwd.rstrip("/\\") or wanted.cwd
-        ask("(cwd = ? OR cwd LIKE ? ESCAPE '\\')", root, _like(root) + "/%")
-    if wanted.project:
-        ask(*_project(wanted.project))
-    if wanted.path:
-        ask(*_touched(wanted.path))
-    if wanted.since_us is not None:
-        ask("coalesce(ended_us, started_us) >= ?", wanted.since_us)
-    if wanted.until_us is not None:
-        ask("coalesce(started_us, ended_us) < ?", wanted.until_us)
-    for word in wanted.text.split():
-        ask("title LIKE ? ESCAPE '\\'", f"%{_like(word)}%")
-    if wanted.no_subagents:
-        ask("subagent = 0")
-    return (f"WHERE {' AND '.join(parts)}" if parts else ""), args
-
-
-def _project(project: str) -> tuple[Any, ...]:
-    name = project.rstrip("/\\") or project
-    return (
-        "(cwd = ? OR cwd LIKE ? ESCAPE '\\' OR workdir = ?)",
-        name,
-        "%/" + _like(name.lstrip("/")),
-        name,
-    )
-
-
-def _touched(path: str) -> tuple[Any, ...]:
-    name = path.rstrip("/\\") or path
-    return (
-        "session_id IN (SELECT session_id FROM session_files "
-        "WHERE path = ? OR (name = ? AND path LIKE ? ESCAPE '\\') OR path LIKE ? ESCAPE '\\')",
-        name,
-        _last_name(name),
-        "%/" + _like(name.lstrip("/")),
-        _like(name) + "/%",
-    )
-
-
-def _last_name(path: str) -> str:
-    return path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
-
-
-def _like(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-
-
 def _marks(values: Sequence[Any]) -> str:
     return ", ".join("?" * len(values))
-
-
-def _failed(path: Path | None, exc: sqlite3.Error) -> BackendError | MemoryStateError:
-    name = getattr(exc, "sqlite_errorname", "") or ""
-    if name in ("SQLITE_CORRUPT", "SQLITE_NOTADB") or "malformed" in str(exc):
-        return MemoryStateError(
-            f"The catalog at {path} is damaged ({exc}).", hint="Run `funes index`.", kind="damaged"
-        )
-    if name.startswith("SQLITE_BUSY"):
-        return MemoryStateError(
-            f"The catalog at {path} is busy.", hint="Run the command again.", kind="locked"
-        )
-    return BackendError(
-        f"The catalog at {path} could not be written ({exc}).",
-        hint="Free some disk space or make the directory writable, then run the command again.",
-        kind="disk",
-    )

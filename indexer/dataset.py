@@ -69,27 +69,38 @@ def dataset_path(base: Path) -> Path:
     return base if base.suffix == ".lance" else base / f"{TABLE}.lance"
 
 
+def is_there(base: Path) -> bool:
+    """Return whether there is a dataset, sound or not."""
+    path = dataset_path(base)
+    return path.is_dir() and any(path.iterdir())
+
+
 def state(base: Path) -> DatasetState:
     """Return what is at a memory's place."""
-    path = dataset_path(base)
-    if not path.is_dir() or not any(path.iterdir()):
-        return DatasetState(kind="missing")
+    return _looked_at(base)[0]
+
+
+def _looked_at(base: Path) -> tuple[DatasetState, Any]:
+    """Return what is at a memory's place, and the open table when it can be used."""
+    if not is_there(base):
+        return DatasetState(kind="missing"), None
     try:
-        table = _open_table(path)
+        table = _open_table(dataset_path(base))
         schema = table.schema
         rows, version = table.count_rows(), table.version
     except Exception as exc:  # lancedb raises plain ValueError, RuntimeError, OSError and its own
-        return DatasetState(kind="damaged", reason=_first_line(exc))
+        return DatasetState(kind="damaged", reason=_first_line(exc)), None
     missing = [name for name in COLUMNS if name not in schema.names and name not in _LATER]
     if missing:
-        return DatasetState(kind="foreign", reason=f"no column {', '.join(missing)}")
-    return DatasetState(
+        return DatasetState(kind="foreign", reason=f"no column {', '.join(missing)}"), None
+    found = DatasetState(
         kind="ok",
         stamp=_stamp_of(schema),
         dim=getattr(schema.field("vector").type, "list_size", 0),
         rows=rows,
         version=version,
     )
+    return found, table
 
 
 def create(base: Path, *, stamp: str, dim: int) -> "Dataset":
@@ -122,7 +133,8 @@ def open_dataset(base: Path, *, stamp: str = "", dim: int = 0) -> "Dataset":
     Raises:
         MemoryStateError: kind `missing`, `damaged`, `foreign`, `wrong_model` or `wrong_width`.
     """
-    path, found = dataset_path(base), state(base)
+    path = dataset_path(base)
+    found, table = _looked_at(base)
     if found.kind == "missing":
         raise MemoryStateError(
             f"No memory at {base} yet.", hint="Run `funes index`.", kind="missing"
@@ -133,7 +145,7 @@ def open_dataset(base: Path, *, stamp: str = "", dim: int = 0) -> "Dataset":
             hint="Move it aside and run `funes index`, or restore it from a copy.",
             kind=found.kind,
         )
-    dataset = Dataset(_open_table(path), path, stamp=found.stamp, dim=found.dim)
+    dataset = Dataset(table, path, stamp=found.stamp, dim=found.dim)
     check_model(dataset, stamp=stamp, dim=dim)
     return dataset
 
@@ -288,7 +300,7 @@ class Dataset:
     def optimize(self, *, keep_s: float = 3600.0) -> None:
         """Merge small fragments and drop versions older than some seconds."""
         try:
-            self._table.optimize(cleanup_older_than=timedelta(seconds=keep_s))
+            self._table.optimize(cleanup_older_than=timedelta(seconds=max(keep_s, 1.0)))
         except Exception as exc:  # see `state`
             raise _disk(self.path, exc) from exc
 

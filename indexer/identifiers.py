@@ -1,108 +1,101 @@
-"""Takes names apart the way people search for them: whole, by last part, and by parts.
+"""Takes names apart the way people search for them.
 
-Names are what a stemmed word index loses: `maxRetryCount`, `src/core/flux.py`, `--half-life`,
-`C++`, `#4821`, `ops@example.org`. Each is kept whole, lower-cased, and split; plain words are left
-to the word index.
+The words index splits at every sign, so `src/core/flux.py` and `max_retry` are runs of words there,
+and a name in a question is asked as such a run. What that loses is added here as further words:
+the parts of `maxRetryCount` and `HTTPServer`, languages named by a sign (`C++`), and the pairs of
+characters of scripts that are written without spaces.
 """
 
 import itertools
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 
-#: Characters that end a name wherever they stand; all others may be part of one.
-_BREAKS = "\"'`,;(){}[]<>|=&?!\u2018\u2019\u201c\u201d\u2026"
-_TABLE = str.maketrans({char: " " for char in _BREAKS})
-_EDGE = ".:"
-_WORD_EDGE = _EDGE + "*-_/\\~$^"
-_PIECES = re.compile(r"[^\W_]+")
-_HUMPS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\W\d_A-Za-z]+")
-_HEX = re.compile(r"(?=[0-9a-f]*[0-9])[0-9a-f]{7,}")
-_SEPARATORS = re.compile(r"[/\\]+")
-_LONGEST = 250
+#: Bytes by kind, so that a change of case is found by plain search, at memory speed: `a` small or
+#: digit, `A` capital, space for all else.
+_KINDS = (
+    bytes(
+        ord("A") if chr(byte).isupper() else ord("a") if chr(byte).isalnum() else ord(" ")
+        for byte in range(128)
+    )
+    + b" " * 128
+)
+_CHANGES = (b"aA", b"AAa")
+_HUMPS = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+_HUMPED = re.compile(r"[A-Z]*[a-z]+[A-Z][0-9A-Za-z]*|[A-Z]{2,}[a-z]{2,}")
+_HUMPS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+#: More parts than this, and it is not a name but encoded data.
 _MOST_HUMPS = 8
-_MOST_PIECES = 24
-#: Lengths at which people shorten a commit or content hash.
-_SHORT_HASHES = (7, 8)
+_LONGEST = 80
+_SIGNED = (("++", "plusplus", re.compile(r"\b([A-Za-z])\+\+")),
+           ("#", "sharp", re.compile(r"\b([A-Za-z])#")))  # fmt: skip
 
+#: Names as people type them: words joined by signs, with no space between.
+_NAME = re.compile(r"[^\W_]+(?:[^\w\s,;()\[\]{}<>|\"“”?!]{0,3}_{0,3}[^\W_]+)+|\w+")
+_HEX = re.compile(r"(?=[a-f]*[0-9])[0-9a-f]{7,}")
+#: Lengths to which people cut a commit's or a file's hash.
+_SHORT_HASHES = (7, 8, 10, 12)
 
-def code_terms(text: str) -> list[str]:
-    """Return the terms of every name in a text, each once, in no fixed order."""
-    terms: set[str] = set()
-    for word in set(text.translate(_TABLE).split()):
-        terms.update(split_name(word))
-    return list(terms)
-
-
-@lru_cache(maxsize=65_536)
-def split_name(word: str) -> tuple[str, ...]:
-    """Return the lower-cased terms of one name, the whole first; () for a plain word."""
-    word = word.rstrip(_EDGE)
-    if not word or _is_plain(word):
-        return ()
-    terms: dict[str, None] = {}
-    _add(terms, word)
-    bare = word.strip(_WORD_EDGE)
-    _add(terms, bare)
-    _add_path(terms, bare)
-    for piece in _PIECES.findall(bare)[:_MOST_PIECES]:
-        _add_piece(terms, piece)
-    return tuple(terms)
-
-
-def _is_plain(word: str) -> bool:
-    """Tell a word the stemmed index holds as it is: one case, or a capital then small letters."""
-    if word.isdigit():
-        return True
-    if not word.isalpha():
-        return False
-    return word.islower() or word.isupper() or word[1:].islower()
-
-
-def _add(terms: dict[str, None], term: str) -> None:
-    if 1 < len(term) <= _LONGEST:
-        terms[term.lower()] = None
-
-
-def _add_path(terms: dict[str, None], name: str) -> None:
-    """Add the last one, two and three components, and the last name without line or suffix."""
-    parts = [part for part in _SEPARATORS.split(name) if part]
-    for count in (2, 3):
-        if len(parts) > count:
-            _add(terms, "/".join(parts[-count:]))
-    last = parts[-1] if parts else name
-    _add(terms, last)
-    head = last.split(":", 1)[0]
-    _add(terms, head)
-    for dotted in last.replace("::", ".").split(":"):
-        names = dotted.split(".")
-        if len(names) > 2:
-            _add(terms, ".".join(names[-2:]))
-
-
-def _add_piece(terms: dict[str, None], piece: str) -> None:
-    lower = piece.lower()
-    _add(terms, lower)
-    if _HEX.fullmatch(lower):
-        _add_all(terms, (lower[:size] for size in _SHORT_HASHES))
-        return
-    humps = _HUMPS.findall(piece)
-    if 1 < len(humps) <= _MOST_HUMPS:
-        _add_all(terms, humps)
-
-
-def _add_all(terms: dict[str, None], some: Iterable[str]) -> None:
-    for term in some:
-        _add(terms, term)
-
-
-#: Scripts written without spaces between words (and Hangul, whose words carry endings).
+#: Scripts written without spaces between words, and Hangul, whose words carry endings.
 _UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007"
+    "[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007"
     "\u3040-\u30ff\u3100-\u318f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f"
     "\uac00-\ud7ff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U000323af]+"
 )
-_SYMBOLS = re.compile("[\u2190-\u2bff\U0001f000-\U0001faff]")
+_PICTOGRAPHS = re.compile("[\U0001f000-\U0001faff]")
+#: Every byte but those that begin one of the above in UTF-8; most text that is not ASCII has none.
+_OTHER_BYTES = bytes(set(range(256)) - {0xE0, 0xE1, *range(0xE3, 0xEE), 0xEF, 0xF0})
+
+
+def further_words(text: str) -> list[str]:
+    """Return words that a text holds but that splitting at signs does not give, in no order."""
+    words: list[str] = []
+    for name in _humped(text):
+        words += humps(name)
+    for sign, word, pattern in _SIGNED:
+        if sign in text:
+            words += {letter + word for letter in pattern.findall(text)}
+    return words
+
+
+def _humped(text: str) -> set[str]:
+    """Return the words of ASCII letters and digits in which the case changes."""
+    data = text.encode("utf-8", "replace")
+    kinds = data.translate(_KINDS)
+    names: set[str] = set()
+    for change in _CHANGES:
+        at = kinds.find(change)
+        while at >= 0:
+            end = kinds.find(b" ", at)
+            end = len(kinds) if end < 0 else end
+            names.add(data[kinds.rfind(b" ", 0, at) + 1 : end].decode("ascii"))
+            at = kinds.find(change, end)
+    return names
+
+
+@lru_cache(maxsize=65_536)
+def humps(name: str) -> tuple[str, ...]:
+    """Return the parts of a name in camel case, () when it has none worth finding."""
+    if len(name) > _LONGEST:
+        return ()
+    parts = _HUMPS.findall(name)
+    return tuple(part for part in parts if len(part) > 1) if 1 < len(parts) <= _MOST_HUMPS else ()
+
+
+def joined_names(text: str) -> list[str]:
+    """Return the names of a question that are made of several words, each once, in order."""
+    return [name for name in dict.fromkeys(_NAME.findall(text)) if not name.isalnum()]
+
+
+def hash_prefixes(word: str) -> list[str]:
+    """Return the short forms of a lower-case hexadecimal id, [] for any other word."""
+    if not _HEX.fullmatch(word):
+        return []
+    return [word[:size] for size in _SHORT_HASHES if size < len(word)]
+
+
+def is_hash(word: str) -> bool:
+    """Return whether a lower-case word looks like a hexadecimal id, whole or cut short."""
+    return _HEX.fullmatch(word) is not None
 
 
 def unspaced_terms(text: str, *, singles: bool = True) -> list[str]:
@@ -112,9 +105,9 @@ def unspaced_terms(text: str, *, singles: bool = True) -> list[str]:
         text: Any text, already normalised.
         singles: Also give each single character; without it only where a run has just one.
     """
-    if text.isascii():
+    if text.isascii() or not text.encode("utf-8", "replace").translate(None, _OTHER_BYTES):
         return []
-    terms = _SYMBOLS.findall(text)
+    terms = _PICTOGRAPHS.findall(text)
     for run in _UNSPACED.findall(text):
         terms.extend(first + second for first, second in itertools.pairwise(run))
         if singles or len(run) == 1:

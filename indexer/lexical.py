@@ -14,26 +14,40 @@ import msgspec
 from msgspec import Struct
 
 from funes_ls.indexer.errors import BackendError, MemoryStateError
-from funes_ls.indexer.identifiers import code_terms, unspaced_terms
+from funes_ls.indexer.identifiers import (
+    further_words,
+    hash_prefixes,
+    is_hash,
+    joined_names,
+    unspaced_terms,
+)
 from funes_ls.indexer.model import Chunk
 
 #: Number of the index's own layout; raise it whenever fields or term rules change.
-FORMAT = 1
+FORMAT = 2
 _MARK = "funes.json"
 _HEAP_BYTES = 160_000_000
 _WRITER_THREADS = 2
 _MOST_TERMS = 256
-_CODE_BOOST = 1.0
-_PHRASE_BOOST = 2.0
+_MOST_NAMES = 40
+_MOST_COMPLETIONS = 20
+#: What a name found as written weighs against its words found apart; set by `benchmarks/`.
+_NAME_BOOST = 1.0
+_PHRASE_BOOST = 1.0
+#: What a part of a camel-case name weighs against a word.
+_PART_BOOST = 0.3
 _QUOTED = re.compile('"([^"]+)"|\u201c([^\u201d]+)\u201d')
-_ESCAPES = re.compile(r'\\(?:u([0-9a-fA-F]{4})|([nrt"\\/]))')
-_SPACES = {"n": "\n", "r": "\r", "t": "\t"}
+_CODE_POINT = re.compile(r"\\u([0-9a-fA-F]{4})")
+#: JSON's escapes, a backslash's own aside while the others are undone.
+_ESCAPES = (("\\\\", "\0"), ("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r"), ('\\"', '"'), ("\\/", "/"))
 #: Letters whose accents tantivy's ASCII folding leaves, and the soft hyphen.
 _FOLDS = str.maketrans(
     "\u0451\u0401\u03ac\u03ad\u03ae\u03af\u03cc\u03cd\u03ce\u0390\u03b0\u03ca\u03cb\u03c2",
     "\u0435\u0415\u03b1\u03b5\u03b7\u03b9\u03bf\u03c5\u03c9\u03b9\u03c5\u03b9\u03c5\u03c3",
     "\u00ad",
 )
+#: First bytes, in UTF-8, of what `_FOLDS` names.
+_FOLD_LEADS = (b"\xce", b"\xcf", b"\xd0", b"\xd1", b"\xc2\xad")
 
 
 class LexicalQuery(Struct, frozen=True, kw_only=True):
@@ -69,7 +83,7 @@ class LexicalMark(Struct, frozen=True, kw_only=True):
 def searchable_text(text: str, block_type: str) -> str:
     """Return a row's text as words: JSON escapes undone in tool calls, Unicode made uniform."""
     if "\\" in text and _holds_json(text, block_type):
-        text = _ESCAPES.sub(_unescaped, text)
+        text = _unescaped(text)
     return uniform(text)
 
 
@@ -77,7 +91,10 @@ def uniform(text: str) -> str:
     """Return text with compatibility forms and accents that have two spellings made one."""
     if text.isascii():
         return text
-    return unicodedata.normalize("NFKC", text).translate(_FOLDS)
+    text = unicodedata.normalize("NFKC", text)
+    data = text.encode("utf-8", "replace")
+    # Translating costs more than all else here, and few texts hold such letters.
+    return text.translate(_FOLDS) if any(lead in data for lead in _FOLD_LEADS) else text
 
 
 def _holds_json(text: str, block_type: str) -> bool:
@@ -87,12 +104,17 @@ def _holds_json(text: str, block_type: str) -> bool:
     return block_type == "tool_result" and "\\n" in text and "\n" not in text
 
 
-def _unescaped(match: re.Match[str]) -> str:
-    code, char = match.groups()
-    if code:
-        value = int(code, 16)
-        return " " if 0xD800 <= value < 0xE000 else chr(value)
-    return _SPACES.get(char, char)
+def _unescaped(text: str) -> str:
+    for escape, char in _ESCAPES:
+        text = text.replace(escape, char)
+    if "\\u" in text:
+        text = _CODE_POINT.sub(_char, text)
+    return text.replace("\0", "\\")
+
+
+def _char(match: re.Match[str]) -> str:
+    value = int(match[1], 16)
+    return " " if 0xD800 <= value < 0xE000 else chr(value)
 
 
 class LexicalIndex:
@@ -207,7 +229,7 @@ class LexicalIndex:
         self._index.reload()
 
     def close(self) -> None:
-        """Let the writer go; what was not committed is dropped."""
+        """Let the writer and its threads go; what was not committed is dropped."""
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.rollback()
@@ -224,8 +246,14 @@ class LexicalIndex:
         return hits or self._run(self._words(text, []), query, limit)
 
     def terms(self, text: str) -> list[str]:
-        """Return the stemmed words of a text, each once, in order."""
-        return list(dict.fromkeys(self._analyzer.analyze(uniform(text))))
+        """Return the words a question asks for, as the index has them, each once."""
+        words = self._analyzer.analyze(" ".join([text, *further_words(text)]))
+        terms = dict.fromkeys(words)
+        for word in re.findall(r"\w+", text.lower()):
+            if is_hash(word):
+                terms.update(dict.fromkeys(hash_prefixes(word)))
+                terms.update(dict.fromkeys(self._beginning_with(word)))
+        return self._rarest(list(terms))
 
     def _run(self, words: Any, query: LexicalQuery, limit: int) -> list[tuple[str, float]]:
         if words is None or limit < 1:
@@ -242,21 +270,33 @@ class LexicalIndex:
     def _words(self, text: str, phrases: Sequence[str]) -> Any:
         from tantivy import Occur, Query
 
-        clauses = [(Occur.Should, self._term("text", word)) for word in self._rarest(text)]
-        for term in _query_terms(text):
-            part = Query.boost_query(self._term("code", term), _CODE_BOOST)
+        clauses = []
+        for word in self.terms(text):
+            clauses.append((Occur.Should, self._term("text", word)))
+            part = Query.boost_query(self._term("parts", word), _PART_BOOST)
             clauses.append((Occur.Should, part))
         for term in dict.fromkeys(unspaced_terms(text, singles=False)):
             clauses.append((Occur.Should, self._term("cjk", term)))
+        for name in joined_names(text)[:_MOST_NAMES]:
+            if exact := self._phrase(name):
+                clauses.append((Occur.Should, Query.boost_query(exact, _NAME_BOOST)))
         for phrase in phrases:
-            words = self._analyzer.analyze(phrase)
-            if len(words) > 1:
-                exact = Query.phrase_query(self._schema, "text", list(words))
+            if exact := self._phrase(phrase):
                 clauses.append((Occur.Must, Query.boost_query(exact, _PHRASE_BOOST)))
         return Query.boolean_query(clauses) if clauses else None
 
-    def _rarest(self, text: str) -> list[str]:
-        words = self.terms(text)
+    def _phrase(self, text: str) -> Any:
+        """Return a query for the words of a text side by side, None for fewer than two words."""
+        from tantivy import Query
+
+        words: list[Any] = self._analyzer.analyze(text)
+        return Query.phrase_query(self._schema, "text", words) if len(words) > 1 else None
+
+    def _beginning_with(self, prefix: str) -> list[str]:
+        found = self._index.searcher().terms_with_prefix("text", prefix, limit=_MOST_COMPLETIONS)
+        return [term for term, _ in found]
+
+    def _rarest(self, words: list[str]) -> list[str]:
         if len(words) <= _MOST_TERMS:
             return words
         searcher = self._index.searcher()
@@ -299,14 +339,9 @@ class LexicalIndex:
         return self._writer
 
 
-def _query_terms(text: str) -> list[str]:
-    """Return names of the query and its plain words, which may be parts of names in rows."""
-    plain = [word for word in re.findall(r"\w+", text.lower()) if len(word) > 1]
-    return list(dict.fromkeys([*code_terms(text), *plain]))[:_MOST_TERMS]
-
-
 def _fields(row: Chunk) -> dict[str, Any]:
     text = searchable_text(row.text, row.block_type)
+    further = further_words(text)
     fields: dict[str, Any] = {
         "id": row.id,
         "session_id": row.session_id,
@@ -314,8 +349,9 @@ def _fields(row: Chunk) -> dict[str, Any]:
         "tool": row.tool_name or "",
         "harness": row.harness,
         "text": text,
-        "code": " ".join(code_terms(text)),
     }
+    if further:
+        fields["parts"] = " ".join(further)
     if row.ts_us is not None:
         fields["ts_us"] = row.ts_us
     if not text.isascii():
@@ -332,7 +368,7 @@ def _schema() -> Any:
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     builder.add_integer_field("ts_us", indexed=True, fast=True)
     builder.add_text_field("text", tokenizer_name="stemmed", index_option="position")
-    builder.add_text_field("code", tokenizer_name="terms", index_option="freq")
+    builder.add_text_field("parts", tokenizer_name="stemmed", index_option="freq")
     builder.add_text_field("cjk", tokenizer_name="terms", index_option="freq")
     return builder.build()
 

@@ -7,10 +7,9 @@ Opening for writing finishes whatever was left half done.
 """
 
 import hashlib
-import shutil
+import logging
 import time
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,24 +17,26 @@ import msgspec
 from msgspec import Struct
 
 from funes_ls.indexer import dataset as lance
+from funes_ls.indexer import memory_repair as repair
 from funes_ls.indexer.catalog import Catalog, open_catalog
+from funes_ls.indexer.catalog_salvage import open_or_salvage
 from funes_ls.indexer.dataset import Dataset, reading_order
 from funes_ls.indexer.errors import BackendError, MemoryStateError
 from funes_ls.indexer.lexical import LexicalIndex, LexicalQuery
 from funes_ls.indexer.lock import writer_lock
+from funes_ls.indexer.memory_repair import Progress
 from funes_ls.indexer.model import Chunk
 
 if TYPE_CHECKING:
     import numpy as np
 
+_log = logging.getLogger(__name__)
 CATALOG = "catalog.db"
-LEXICAL = "lexical"
 #: Words become searchable after so many rows or seconds of adding, whichever is first.
 _COMMIT_ROWS = 20_000
 _COMMIT_S = 5.0
-_BATCH = 2000
-
-Progress = Callable[[str, int, int], None]
+#: How long a reader waits for a writer that is mending what the reader cannot do without.
+_PATIENCE_S = 600.0
 
 
 class Row(Chunk, frozen=True, kw_only=True):
@@ -145,7 +146,7 @@ class Memory:
         """See what another process has written since."""
         if self.dataset is not None:
             self.dataset.refresh()
-        elif lance.state(self.base).kind == "ok":
+        elif lance.is_there(self.base):
             self.dataset = lance.open_dataset(self.base)
         self.lexical.reload()
 
@@ -205,7 +206,7 @@ class Memory:
         Raises:
             MemoryStateError: kind `wrong_model` or `wrong_width`: it is of another model.
         """
-        if self.dataset is None and lance.state(self.base).kind == "missing":
+        if self.dataset is None and not lance.is_there(self.base):
             self.dataset = lance.create(self.base, stamp=stamp, dim=dim)
             self.catalog.put("lance_version", self.dataset.version)
         elif self.dataset is None:
@@ -289,9 +290,11 @@ class Memory:
         by_id: dict[str, Chunk] = {}
         for row in rows:
             by_id.setdefault(row.id, row)
-        known = self.catalog.known(list(by_id))
+        known: set[str] = set()
         for session_id in {row.session_id for row in by_id.values()}:
             known |= self._in_dataset(session_id)
+            if self.catalog.has_pending(session_id):
+                known |= self.catalog.known(list(by_id))
         return [row for row in by_id.values() if row.id not in known]
 
     def _in_dataset(self, session_id: str) -> set[str]:
@@ -337,103 +340,140 @@ def open_memory(
             directory itself.
         derived: `<home>/derived`: where indexes over memories that are not this home's go.
         writable: The caller holds the home's writer lock and will add rows.
-        progress: Told what is being rebuilt, rows done and rows in all.
+        progress: Told what is being rebuilt (`words`, `sessions`), rows done and rows in all.
 
     Raises:
         MemoryStateError: kind `missing`, `damaged`, `foreign`, `newer_format` or `locked`.
         BackendError: kind `disk`.
     """
-    own = base.resolve() == (derived.parent / "memory").resolve()
+    home = derived.parent
+    own = base.resolve() == (home / "memory").resolve()
     if writable and not own:
         raise MemoryStateError(
-            f"The memory at {base} is not this home's; it is only read.", kind="read_only"
+            f"The memory at {base} is not this home's; it is only read.",
+            hint="Set FUNES_HOME to the home it belongs to.",
+            kind="read_only",
         )
-    place = base if own else derived / _short_hash(lance.dataset_path(base))
     if writable:
-        return _open_for_writing(base, place, progress)
-    if not own and not (base / CATALOG).exists():
-        with writer_lock(place, wait_s=600.0):
-            return _open_for_writing(base, place, progress)
-    return _open_for_reading(base, derived.parent if own else place, progress)
-
-
-def _open_for_writing(base: Path, place: Path, progress: Progress | None) -> Memory:
-    place.mkdir(parents=True, exist_ok=True)
-    found = lance.state(base)
-    dataset = None if found.kind == "missing" else lance.open_dataset(base)
-    catalog = open_catalog(place / CATALOG)
-    lexical = _words(catalog, place, dataset, progress)
-    memory = Memory(base, catalog=catalog, lexical=lexical, dataset=dataset, writable=True)
-    _mend(memory)
-    return memory
-
-
-def _mend(memory: Memory) -> None:
-    moving = memory.catalog.moving()
-    if moving:
-        there = memory.dataset.existing([row.id for row in moving]) if memory.dataset else set()
-        with memory.catalog.transaction():
-            memory.catalog.finish_moving([row for row in moving if row.id in there])
-            memory.catalog.mark_queued([row.id for row in moving if row.id not in there])
-
-
-def _words(
-    catalog: Catalog, place: Path, dataset: Dataset | None, progress: Progress | None
-) -> LexicalIndex:
-    index_id = catalog.get("lexical_id", "")
-    try:
-        lexical = LexicalIndex.open(place / LEXICAL / (index_id or "none"))
-    except MemoryStateError:
-        return _rebuild_words(catalog, place, dataset, progress)
-    upto = int(catalog.get("lexical_upto", 0))
-    _catch_up(lexical, catalog, upto)
-    return lexical
-
-
-def _catch_up(lexical: LexicalIndex, catalog: Catalog, upto: int) -> None:
-    while True:
-        rows, last = catalog.pending_after(upto, _BATCH)
-        if not rows:
-            return
-        lexical.add(rows, replace=True)
-        lexical.commit()
-        catalog.put("lexical_upto", last)
-        upto = last
-
-
-def _rebuild_words(
-    catalog: Catalog, place: Path, dataset: Dataset | None, progress: Progress | None
-) -> LexicalIndex:
-    index_id = uuid.uuid4().hex[:12]
-    lexical = LexicalIndex.create(place / LEXICAL / index_id, index_id=index_id)
-    total = dataset.count() if dataset else 0
-    done = 0
-    for rows in dataset.scan_rows() if dataset else ():
-        done += lexical.add(rows)
-        if progress:
-            progress("words", done, total)
-    lexical.commit()
-    with catalog.transaction():
-        catalog.put("lexical_id", index_id)
-        catalog.put("lexical_upto", 0)
-    _catch_up(lexical, catalog, 0)
-    for old in (place / LEXICAL).iterdir():
-        if old.name != index_id:
-            shutil.rmtree(old, ignore_errors=True)
-    return lexical
-
-
-def _open_for_reading(base: Path, home: Path, progress: Progress | None) -> Memory:
-    found = lance.state(base)
-    dataset = None if found.kind == "missing" else lance.open_dataset(base)
-    if dataset is None and not (base / CATALOG).exists():
+        return _open_for_writing(base, base, own=True, progress=progress)
+    if not lance.is_there(base) and not (base / CATALOG).exists():
         raise MemoryStateError(
             f"No memory at {base} yet.", hint="Run `funes index`.", kind="missing"
         )
-    catalog = open_catalog(base / CATALOG, writable=False)
-    index_id = catalog.get("lexical_id", "")
-    lexical = LexicalIndex.open(base / LEXICAL / (index_id or "none"))
-    return Memory(base, catalog=catalog, lexical=lexical, dataset=dataset, writable=False)
+    if own or (base / CATALOG).exists():
+        return _open_for_reading(
+            base, base, lock_at=home if own else base.parent, own=own, progress=progress
+        )
+    place = derived / _short_hash(lance.dataset_path(base))
+    return _open_for_reading(base, place, lock_at=place, own=False, progress=progress)
+
+
+def _open_for_writing(base: Path, place: Path, *, own: bool, progress: Progress | None) -> Memory:
+    notes: list[str] = []
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise _unwritable(place, exc) from exc
+    dataset = _dataset(base)
+    catalog = open_or_salvage(place / CATALOG, notes)
+    try:
+        repair.finish_moves(catalog, dataset)
+        if dataset is not None and repair.adopt(catalog, dataset, own=own, progress=progress):
+            _log.info("took in %d rows of %s", dataset.count(), base)
+        lexical = repair.words(catalog, dataset, place, progress)
+        repair.finish_removals(catalog, dataset if own else None, lexical)
+    except BaseException:
+        catalog.close()
+        raise
+    memory = Memory(base, catalog=catalog, lexical=lexical, dataset=dataset, writable=True)
+    memory.notes += notes
+    return memory
+
+
+def _open_for_reading(
+    base: Path, place: Path, *, lock_at: Path, own: bool, progress: Progress | None
+) -> Memory:
+    """Open what is there; where something is wrong, mend it first if nobody else writes."""
+    memory, trouble = _as_it_is(base, place)
+    if memory is not None and not trouble:
+        return memory
+    notes: list[str] = []
+    try:
+        # Another writer that has the lock mends all this as it opens: what can be read is read
+        # as it is, what cannot is waited for.
+        with writer_lock(lock_at, wait_s=0.0 if memory is not None else _PATIENCE_S):
+            mended = _open_for_writing(base, place, own=own, progress=progress)
+            notes += mended.notes
+            mended.close()
+    except (MemoryStateError, BackendError) as exc:
+        if exc.kind not in ("locked", "disk"):
+            raise
+        _log.info("%s is not mended now: %s", place, exc.message)
+    else:
+        if memory is not None:
+            memory.close()
+        memory, _ = _as_it_is(base, place)
+    memory = memory or _in_memory(base, place, progress)
+    memory.notes += notes
+    return memory
+
+
+def _as_it_is(base: Path, place: Path) -> tuple[Memory | None, bool]:
+    """Return the memory unless it cannot be read, and whether it needs mending."""
+    dataset = _dataset(base)
+    try:
+        catalog = open_catalog(place / CATALOG, writable=False)
+    except MemoryStateError as exc:
+        if exc.kind in ("newer_format", "locked"):
+            raise
+        return None, True
+    try:
+        lexical = LexicalIndex.open(place / repair.LEXICAL / str(catalog.get("lexical_id") or "-"))
+        trouble = _needs_mending(catalog, dataset)
+    except MemoryStateError:
+        catalog.close()
+        return None, True
+    return Memory(base, catalog=catalog, lexical=lexical, dataset=dataset, writable=False), trouble
+
+
+def _needs_mending(catalog: Catalog, dataset: Dataset | None) -> bool:
+    version = catalog.get("lance_version", 0)
+    return (
+        (dataset is not None and version is not None and version != dataset.version)
+        or int(catalog.get("lexical_upto", 0)) < catalog.last_number()
+        or catalog.is_half_done()
+    )
+
+
+def _in_memory(base: Path, place: Path, progress: Progress | None) -> Memory:
+    """Return the memory with a words index that is gone at the end; for read-only disks."""
+    dataset = _dataset(base)
+    try:
+        catalog = open_catalog(place / CATALOG, writable=False)
+    except MemoryStateError:
+        catalog = open_catalog(None)
+        if dataset is not None:
+            repair.adopt(catalog, dataset, own=False, progress=progress)
+    lexical = LexicalIndex.create(None, index_id="memory")
+    repair.fill(lexical, catalog, dataset, progress)
+    lexical.close()
+    memory = Memory(base, catalog=catalog, lexical=lexical, dataset=dataset, writable=False)
+    memory.notes.append(
+        "The words index could not be kept on disk, so it was built for this call only."
+    )
+    return memory
+
+
+def _dataset(base: Path) -> Dataset | None:
+    return lance.open_dataset(base) if lance.is_there(base) else None
+
+
+def _unwritable(place: Path, exc: OSError) -> BackendError:
+    return BackendError(
+        f"Cannot write under {place} ({exc.strerror or exc}).",
+        hint="Make it writable, or set FUNES_HOME to a directory that is.",
+        kind="disk",
+    )
 
 
 def _short_hash(path: Path) -> str:
