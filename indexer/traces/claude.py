@@ -29,9 +29,9 @@ class ClaudeSource:
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
         """Return the `projects` folders that Claude Code may use."""
         named = env.get("CLAUDE_CONFIG_DIR", "").strip()
-        bases = [Path(part).expanduser() for part in named.split(",") if part.strip()]
-        bases = bases or [home / ".claude", home / ".config" / "claude"]
-        return [base / "projects" for base in bases]
+        if named:
+            return [Path(named).expanduser() / "projects"]
+        return [home / ".claude" / "projects", home / ".config" / "claude" / "projects"]
 
     def units(self, root: Path) -> Iterator[Unit | Problem]:
         """Yield the sessions under a root, newest first, sub-agents last."""
@@ -228,8 +228,10 @@ def _note_title(record: dict[str, Any], state: State) -> None:
 
 
 def _prompt_title(record: dict[str, Any], blocks: list[Block], state: State) -> None:
-    sidechain = record.get("isSidechain") is True and state.meta.link != "subagent"
-    if sidechain or record.get("isMeta") is True or record.get("isCompactSummary") is True:
+    is_subagent = state.meta.link == "subagent"
+    # A sub-agent may replay its parent's turns first; elsewhere a side chain is a sub-agent's.
+    aside = record.get("forkedFrom") if is_subagent else record.get("isSidechain") is True
+    if aside or record.get("isMeta") is True or record.get("isCompactSummary") is True:
         return
     for block in blocks:
         title = texts.title_of(block.text) if block.block_type == "text" else ""

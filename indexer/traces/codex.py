@@ -201,7 +201,7 @@ def _item(
     if made is None:
         return None
     if bare:
-        draft_kind = "bare" if state.bare else "extra"
+        draft_kind = "bare" if state.bare and draft_kind == "compat" else "extra"
     role, blocks = made
     server = texts.string(item.get("namespace")) or ""
     return Draft(role=role, blocks=blocks, kind=draft_kind, ts=ts, server=server)

@@ -17,6 +17,9 @@ from funes_ls.indexer.traces.state import (
     remembered,
 )
 
+#: Bad lines named one by one; a file of something else altogether has no end of them.
+MAX_BAD_LINES = 100
+
 #: What a dialect makes of a record: a compat turn, one that compat loses, or one of a bare trace.
 Kind = Literal["compat", "extra", "bare"]
 
@@ -89,6 +92,7 @@ class JsonlReading:
         self.restarted = bool(resume) and self._given is None
         self.late_names = False
         self.failed = False
+        self._bad_lines = 0
 
     @property
     def session(self) -> SessionMeta:
@@ -119,6 +123,7 @@ class JsonlReading:
             with lines.open_trace(self._unit.path) as file:
                 yield from self._turns(file, limit)
                 self._seal(file)
+            yield from self._unnamed_bad_lines()
         except lines.READ_ERRORS as exc:
             self.failed = True
             self._state.digest = ""
@@ -211,7 +216,9 @@ class JsonlReading:
     def _content(self, line: lines.Line, content: lines.Content) -> Iterator[Turn | Problem]:
         state = self._state
         if content.lost:
-            yield self._problem("bad_line", "A line cannot be read.", state.lines)
+            self._bad_lines += 1
+            if self._bad_lines <= MAX_BAD_LINES:
+                yield self._problem("bad_line", "A line cannot be read.", state.lines)
         for part, record in enumerate(content.records):
             if not isinstance(record, dict):
                 continue
@@ -281,8 +288,14 @@ class JsonlReading:
             named.append(block)
         return named
 
-    def _problem(self, kind: str, message: str, line: int) -> Problem:
-        return Problem(path=str(self._unit.key), kind=kind, message=message, line=line)
+    def _unnamed_bad_lines(self) -> Iterator[Problem]:
+        more = self._bad_lines - MAX_BAD_LINES
+        if more > 0:
+            message = f"{more} more lines cannot be read."
+            yield self._problem("bad_line", message, self._state.lines, count=more)
+
+    def _problem(self, kind: str, message: str, line: int, *, count: int = 1) -> Problem:
+        return Problem(path=self._unit.key, kind=kind, message=message, line=line, count=count)
 
 
 def _close_tail(file: BinaryIO, given: State, limit: int | None) -> bool:

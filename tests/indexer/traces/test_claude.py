@@ -197,7 +197,8 @@ def test_links_to_other_sessions(path: Path) -> None:
 def test_sub_agents_are_sessions_of_their_own_and_come_last(path: Path) -> None:
     child = path.with_suffix("") / "subagents" / "agent-ab12.jsonl"
     write_lines(path, claude(1, "parent"))
-    write_lines(child, claude(1, "child", isSidechain=True, forkedFrom={"sessionId": SESSION}))
+    replayed = claude(1, "parent", isSidechain=True, forkedFrom={"sessionId": SESSION})
+    write_lines(child, replayed, claude(2, "child", isSidechain=True))
     older = write_lines(path.with_name("older.jsonl"), claude(1, "older"))
     os.utime(older, ns=(10**18, 10**18))
     units = [unit for unit in SOURCE.units(path.parents[1]) if isinstance(unit, Unit)]

@@ -124,6 +124,12 @@ def test_bare_rollouts_are_extra_turns_with_ids_in_order(path: Path) -> None:
     assert (session.session_id, session.cwd, session.title) == (SESSION, "/work/old", "old prompt")
 
 
+def test_what_compat_would_lose_moves_no_id_of_a_bare_rollout(path: Path) -> None:
+    write_lines(path, *BARE[:3], {"type": "web_search_call", "action": {"query": "x"}}, *BARE[3:])
+    ids = [turn.turn_uuid for turn in turns_of(SOURCE, path)]
+    assert ids == [f"{SESSION}-0", f"{SESSION}-x3", *(f"{SESSION}-{seq}" for seq in range(1, 4))]
+
+
 def test_bare_rollouts_read_in_steps(path: Path) -> None:
     write_lines(path, *BARE)
     data = path.read_bytes()

@@ -127,3 +127,12 @@ def _with_wrong_values(value: object) -> list[object]:
                 [*value[:at], other, *value[at + 1 :]] for other in _with_wrong_values(value[at])
             ]
     return found
+
+
+def test_bad_lines_without_end_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_text("prose, not json\n" * 1000, encoding="utf-8")
+    turns, problems, _ = read_all(source_for("claude"), path)
+    assert turns == []
+    assert len(problems) == 101
+    assert sum(problem.count for problem in problems) == 1000
