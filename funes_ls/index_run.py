@@ -56,6 +56,7 @@ class IndexReport(Struct, kw_only=True):
         embedded: Chunks that got their vector in this run.
         words_only: Chunks that still wait for theirs.
         stopped: Why vectors are not complete: `budget`, `no_model`, `words_only` or "".
+        troubled: Parts of this run's traces that could not be read, by path.
         note: What a person should know or do next.
     """
 
@@ -69,6 +70,7 @@ class IndexReport(Struct, kw_only=True):
     embedded: int = 0
     words_only: int = 0
     problems: int = 0
+    troubled: dict[str, int] = {}
     stopped: str = ""
     note: str = ""
     seconds: float = 0.0
@@ -172,6 +174,7 @@ def _words(
 def _note_words(report: IndexReport, words: WordsReport) -> None:
     report.sessions, report.current, report.failed = words.sessions, words.current, words.failed
     report.chunks, report.removed = words.new, words.removed
+    report.troubled = words.troubled
 
 
 def _units(

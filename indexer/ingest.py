@@ -226,7 +226,7 @@ class _SessionWriter:
                 stored[row.id] = row.text
                 fresh.append(row)
         if fresh:
-            self._new += self._memory.add_rows(
+            self._new += self._memory.queue(
                 fresh, started_us=self._state.ended_us, subagent=self._unit.subagent
             )
         self._batch, self._batch_rows = [], 0
@@ -270,7 +270,7 @@ class _SessionWriter:
 
     def _remove(self, ids: list[str]) -> None:
         if ids:
-            self._memory.remove_rows(ids)
+            self._memory.remove(ids)
             self._removed += len(ids)
 
     def _finish(self) -> None:

@@ -40,6 +40,7 @@ class WordsReport(Struct, kw_only=True):
         sessions: Traces read now.
         current: Traces that had not changed.
         failed: Traces that could not be read at all; tried again next time.
+        troubled: Unreadable parts of each trace that had some, by path.
     """
 
     sessions: int = 0
@@ -47,7 +48,7 @@ class WordsReport(Struct, kw_only=True):
     failed: int = 0
     new: int = 0
     removed: int = 0
-    problems: int = 0
+    troubled: dict[str, int] = {}
 
 
 def plan(
@@ -68,7 +69,7 @@ def plan(
     for source, unit in found:
         if isinstance(unit, Problem):
             memory.catalog.put_problems(unit.path, [unit])
-            report.problems += 1
+            report.troubled[unit.path] = unit.count
         else:
             units.setdefault(source.harness, []).append(Task(unit=unit, source=source))
     tasks = []
@@ -131,12 +132,13 @@ def _read_one(task: Task, memory: Memory, report: WordsReport, *, thinking: bool
         problem = Problem(path=path, kind="unreadable", message=reason)
         memory.catalog.put_problems(path, [problem])
         report.failed += 1
-        report.problems += 1
+        report.troubled[path] = 1
         return
     report.sessions += 1
     report.new += done.new
     report.removed += done.removed
-    report.problems += len(done.problems)
+    if done.problems:
+        report.troubled[str(task.unit.path)] = sum(one.count for one in done.problems)
 
 
 class VectorsReport(Struct, kw_only=True):
@@ -161,7 +163,6 @@ def run_vectors(
     Stops at the end of the queue, of the budget, or when cancelled; a batch once begun is
     finished. Identical texts are embedded once.
     """
-    memory.ensure_dataset(stamp=embedder.stamp, dim=embedder.dim)
     started = time.monotonic()
     total = report.left = memory.catalog.pending_count()
     meter = Meter(total, clock=time.monotonic)
@@ -175,7 +176,7 @@ def run_vectors(
         for done in _vectors(batch, embedder, known):
             meter.advance(report.embedded + done)
             progress(_vector_event(report.embedded + done, total, meter, batch))
-        memory.move(batch, _stacked(batch, known))
+        memory.move(batch, _stacked(batch, known), stamp=embedder.stamp)
         report.embedded += len(batch)
         report.left = memory.catalog.pending_count()
         if len(known) > _CACHED_TEXTS:
@@ -183,7 +184,7 @@ def run_vectors(
     report.seconds += time.monotonic() - started
     if report.embedded:
         progress(IndexEvent(phase="tidy"))
-        memory.optimize()
+        memory.tidy()
 
 
 def _vectors(

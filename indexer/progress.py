@@ -5,6 +5,9 @@ from typing import Literal
 
 from msgspec import Struct
 
+#: No estimate before so many seconds: the first units say little about the rest.
+_WARM_UP_S = 3.0
+
 Phase = Literal["scan", "words", "model", "vectors", "tidy"]
 
 
@@ -70,9 +73,9 @@ class Meter:
         self._last, self._last_done = now, done
 
     def eta_s(self) -> float | None:
-        """Return the seconds left at the mean of the recent and the whole run's rate."""
+        """Return the seconds left at the mean of the recent and the whole run's rate, None at first."""
         elapsed = self._clock() - self._start
-        if not self._done or elapsed <= 0:
+        if not self._done or elapsed < _WARM_UP_S:
             return None
         rate = ((self.rate or self._done / elapsed) + self._done / elapsed) / 2
         return (self._total - self._done) / rate if rate > 0 else None

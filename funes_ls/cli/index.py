@@ -13,6 +13,8 @@ from funes_ls.indexer.settings import Settings
 if TYPE_CHECKING:
     from funes_ls.service import IndexReport
 
+_MOST_WARNINGS = 5
+
 
 def index(args: argparse.Namespace, settings: Settings) -> int:
     """Index and print what was done; in a script, what to index must be named."""
@@ -41,6 +43,8 @@ def index(args: argparse.Namespace, settings: Settings) -> int:
             progress=progress,
             ask_more=_ask if person else lambda _left, _eta_s: False,
         )
+    for line in warnings(report):
+        notice(line, quiet=args.quiet)
     if args.json:
         render.write_json(report)
     else:
@@ -54,6 +58,17 @@ def _ask(left: int, eta_s: float) -> bool:
         f"Everything is findable by words; {left:,} chunks still have no vector{about}. Go on?",
         default=True,
     )
+
+
+def warnings(report: "IndexReport") -> list[str]:
+    """Return a line for each of the first traces that could not be read whole."""
+    lines = [
+        f"{render.safe(path)}: {count:,} {'part' if count == 1 else 'parts'} could not be read."
+        for path, count in list(report.troubled.items())[:_MOST_WARNINGS]
+    ]
+    if (more := len(report.troubled) - len(lines)) > 0:
+        lines.append(f"{more:,} more traces have unreadable parts.")
+    return lines
 
 
 def summary(report: "IndexReport") -> str:
