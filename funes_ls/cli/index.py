@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING
 
 from funes_ls import render
-from funes_ls.cli.output import confirm, is_terminal
+from funes_ls.cli.output import confirm, is_terminal, notice
 from funes_ls.cli.progress import duration, shown
 from funes_ls.indexer.errors import UsageError
 from funes_ls.indexer.settings import Settings

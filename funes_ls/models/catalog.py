@@ -67,6 +67,7 @@ def _minilm(name: str, stamp: str, *, precision: str, about: str) -> KnownModel:
         dim=384,
         max_tokens=256,
         precision=precision,
+        output="sentence_embedding",
         origin=f"{WHEEL_PACKAGE} {WHEEL_VERSION}",
         license="Apache-2.0",
     )
