@@ -56,7 +56,7 @@ class IndexReport(Struct, kw_only=True):
         embedded: Chunks that got their vector in this run.
         words_only: Chunks that still wait for theirs.
         stopped: Why vectors are not complete: `budget`, `no_model`, `words_only` or "".
-        troubled: Parts of this run's traces that could not be read, by path.
+        troubled: Lines skipped of this run's traces, by path; 0 for one not read at all.
         note: What a person should know or do next.
     """
 

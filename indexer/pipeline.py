@@ -40,7 +40,7 @@ class WordsReport(Struct, kw_only=True):
         sessions: Traces read now.
         current: Traces that had not changed.
         failed: Traces that could not be read at all; tried again next time.
-        troubled: Unreadable parts of each trace that had some, by path.
+        troubled: Lines skipped of each trace, by path; 0 when it could not be read at all.
     """
 
     sessions: int = 0
@@ -69,7 +69,7 @@ def plan(
     for source, unit in found:
         if isinstance(unit, Problem):
             memory.catalog.put_problems(unit.path, [unit])
-            report.troubled[unit.path] = unit.count
+            report.troubled[unit.path] = 0
         else:
             units.setdefault(source.harness, []).append(Task(unit=unit, source=source))
     tasks = []
@@ -132,7 +132,7 @@ def _read_one(task: Task, memory: Memory, report: WordsReport, *, thinking: bool
         problem = Problem(path=path, kind="unreadable", message=reason)
         memory.catalog.put_problems(path, [problem])
         report.failed += 1
-        report.troubled[path] = 1
+        report.troubled[path] = 0
         return
     report.sessions += 1
     report.new += done.new

@@ -63,12 +63,18 @@ def _ask(left: int, eta_s: float) -> bool:
 def warnings(report: "IndexReport") -> list[str]:
     """Return a line for each of the first traces that could not be read whole."""
     lines = [
-        f"{render.safe(path)}: {count:,} {'part' if count == 1 else 'parts'} could not be read."
+        f"{render.safe(path)}: {_skipped(count)}."
         for path, count in list(report.troubled.items())[:_MOST_WARNINGS]
     ]
     if (more := len(report.troubled) - len(lines)) > 0:
-        lines.append(f"{more:,} more traces have unreadable parts.")
+        lines.append(f"{more:,} more traces could not be read whole.")
     return lines
+
+
+def _skipped(count: int) -> str:
+    if not count:
+        return "could not be read"
+    return f"{count:,} unreadable {'line' if count == 1 else 'lines'} skipped"
 
 
 def summary(report: "IndexReport") -> str:
