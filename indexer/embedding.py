@@ -63,6 +63,7 @@ class ModelCard(Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         stamp: What a memory made with this model is stamped with.
         pooling: What is left to do on the graph's output: "none" when it gives one vector a text.
+        output: Which output to take, the first one when "".
         builtin: Name under which fastembed itself knows the model, "" when it does not.
         query_prefix: Put before a query, never before a chunk.
         files: Checks by file name.
@@ -75,6 +76,7 @@ class ModelCard(Struct, frozen=True, kw_only=True, omit_defaults=True):
     format: int = CARD_FORMAT
     precision: str = "fp32"
     pooling: Literal["none", "mean", "cls"] = "none"
+    output: str = ""
     builtin: str = ""
     query_prefix: str = ""
     model_file: str = "model.onnx"
@@ -319,7 +321,7 @@ def _register(directory: Path, card: ModelCard) -> str:
     from fastembed.common.model_description import ModelSource, PoolingType
 
     pooling = {"none": PoolingType.DISABLED, "mean": PoolingType.MEAN, "cls": PoolingType.CLS}
-    name = f"funes:{card.pooling}:{card.dim}:{directory.resolve() / card.model_file}"
+    name = f"funes:{card.pooling}:{card.dim}:{card.output}:{directory.resolve() / card.model_file}"
     with _register_lock:
         known = {model["model"].lower() for model in TextEmbedding.list_supported_models()}
         if name.lower() not in known:
@@ -330,6 +332,7 @@ def _register(directory: Path, card: ModelCard) -> str:
                 sources=ModelSource(hf=name),
                 dim=card.dim,
                 model_file=card.model_file,
+                output_name=card.output or None,
             )
     return name
 

@@ -44,7 +44,12 @@ def make_wheel(folder: Path) -> Path:
 def small_model(*, precision: str = "fp32") -> KnownModel:
     """Return the entry that pins the files of the small wheel."""
     card = ModelCard(
-        name=f"small-{precision}", stamp="test/small", dim=32, max_tokens=16, precision=precision
+        name=f"small-{precision}",
+        stamp="test/small",
+        dim=32,
+        max_tokens=16,
+        precision=precision,
+        output="sentence_embedding",
     )
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in wheel_files().items()}
     return KnownModel(

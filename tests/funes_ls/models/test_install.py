@@ -114,6 +114,15 @@ def test_a_model_that_does_not_work_replaces_nothing(given: Path, models_dir: Pa
     assert left_behind(models_dir) == ["given"]
 
 
+def test_a_card_that_names_an_output_the_graph_lacks_is_refused(
+    given: Path, models_dir: Path
+) -> None:
+    card = msgspec.json.decode((given / "funes-model.json").read_bytes())
+    (given / "funes-model.json").write_bytes(msgspec.json.encode(card | {"output": "tokens"}))
+    with pytest.raises(BackendError, match="Output 'tokens' not found"):
+        install("", source=str(given), models_dir=models_dir)
+
+
 def test_a_card_that_lies_about_the_width_is_refused(given: Path, models_dir: Path) -> None:
     card = msgspec.json.decode((given / "funes-model.json").read_bytes())
     (given / "funes-model.json").write_bytes(msgspec.json.encode(card | {"dim": 17}))
