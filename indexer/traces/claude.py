@@ -78,6 +78,7 @@ class _Claude:
             workdir = texts.munge(record.get("cwd"))
             if workdir is not None:
                 state.workdir, state.workdir_known = workdir, True
+                state.meta.cwd = record["cwd"]
         if texts.kind_of(record) not in _TURN_TYPES:
             return
         for part in _parts(record):
@@ -197,7 +198,7 @@ def _note_session(record: dict[str, Any], state: State) -> None:
     """Keep what a record says of its session and nobody said before."""
     meta = state.meta
     if not meta.cwd and texts.munge(record.get("cwd")):
-        meta.cwd = record["cwd"]
+        meta.cwd = record["cwd"]  # of a line that compat refuses
     if not meta.branch:
         meta.branch = texts.string(record.get("gitBranch")) or ""
     session_id = texts.string(record.get("sessionId"))

@@ -146,6 +146,7 @@ def _identify(payload: dict[str, Any], state: State) -> None:
     if not state.workdir_known and isinstance(cwd, str):
         state.workdir = texts.munge(cwd) or state.workdir
         state.workdir_known = True
+        state.meta.cwd = state.meta.cwd or cwd
 
 
 def is_bare_header(record: dict[str, Any]) -> bool:

@@ -69,6 +69,7 @@ class _Pi:
         workdir = texts.munge(record.get("cwd")) if texts.kind_of(record) == "session" else None
         if workdir is not None and not state.workdir_known:
             state.workdir, state.workdir_known = workdir, True
+            state.meta.cwd = record["cwd"]
 
     def draft(
         self, record: dict[str, Any], state: State, raw: bytes | bytearray | None

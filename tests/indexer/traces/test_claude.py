@@ -9,7 +9,13 @@ import pytest
 
 from funes_ls.indexer.chunk import chunks_of
 from funes_ls.indexer.traces import Unit, source_for
-from tests.indexer.traces.reading import read_all, stored_texts, turns_of, write_lines
+from tests.indexer.traces.reading import (
+    read_all,
+    stored_texts,
+    turns_of,
+    unit_at,
+    write_lines,
+)
 from tests.indexer.traces.records import SESSION, claude
 
 SOURCE = source_for("claude")
@@ -79,6 +85,13 @@ def test_workdir_is_the_first_usable_cwd_or_comes_from_the_path(path: Path) -> N
     assert session.cwd == r"C:\my dir"
     write_lines(path, claude(1, "a", cwd=None))
     assert turns_of(SOURCE, path)[0].workdir == "-work-demo"
+
+
+def test_the_cwd_is_known_before_the_first_turn(path: Path) -> None:
+    write_lines(path, claude(1, "a", cwd=None), claude(2, "b"))
+    reading = SOURCE.read(unit_at(SOURCE, path))
+    next(iter(reading))
+    assert reading.session.cwd == "/work/demo"
 
 
 def test_queued_prompts_are_extra(path: Path) -> None:

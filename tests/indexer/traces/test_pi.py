@@ -104,7 +104,7 @@ def test_a_recall_run_by_hand_is_not_stored(path: Path) -> None:
     ],
 )
 def test_forks_name_their_parent(path: Path, more: dict[str, str]) -> None:
-    write_lines(path, pi_header(**more))
+    write_lines(path, {**pi_header(), **more})
     session = read_all(SOURCE, path)[2]
     assert (session.parent_id, session.link) == ("2026_origin", "fork")
 
