@@ -139,8 +139,11 @@ def _open(path: Path) -> Any:
 def _is_text(kind: Any) -> bool:
     import pyarrow as pa
 
-    kind = getattr(kind, "storage_type", kind)
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    kind = getattr(kind, "storage_type", kind)  # of an extension such as arrow.json
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(test(kind) for test in tests)
 
 
 def _bad(path: Path, why: str) -> TraceError:

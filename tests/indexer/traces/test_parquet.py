@@ -76,6 +76,27 @@ def test_turns(tmp_path: Path, large: bool) -> None:
     assert facets == [("", "", "t", str(path)), ("2026", "codex", "-w-x", "f")]
 
 
+def test_other_ways_to_hold_text(tmp_path: Path) -> None:
+    """The hub marks messages as JSON; pandas stores few distinct values as a dictionary."""
+    message = json.dumps(USER)
+    table = pa.table(
+        {
+            "session_id": pa.array(["a", "b"]).dictionary_encode(),
+            "messages": pa.array([[message], [message, None]], pa.list_(pa.string())).cast(
+                pa.list_(pa.json_(pa.string()))
+            ),
+            "harness": pa.array(["codex", None]).dictionary_encode(),
+            "sent_at": pa.array([1, 2]),
+        }
+    )
+    path = tmp_path / "t.parquet"
+    pq.write_table(table, path)
+    assert [(t.turn_uuid, t.harness, t.ts) for t in read(path)] == [
+        ("a-0", "codex", ""),
+        ("b-0", "", ""),
+    ]
+
+
 def test_what_a_tool_said_is_stored_as_its_result(tmp_path: Path) -> None:
     path = write(tmp_path / "t.parquet", row("a", CALL, ANSWER))
     answer = read(path)[1]
