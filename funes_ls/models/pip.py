@@ -28,7 +28,7 @@ def pip_command() -> list[str] | None:
     return [found] if found else None
 
 
-def index_answers(*, limit_s: float = 6.0, timeout_s: float = 1.5) -> bool:
+def index_answers(*, limit_s: float = 6.0, timeout_s: float = 1.0) -> bool:
     """Return whether pip's index has the wheel, by asking it once.
 
     Args:

@@ -98,16 +98,39 @@ def test_auto_takes_what_is_here_without_asking_anyone(
     assert acquire(models_dir).stamp == "test/first"
 
 
-@pytest.mark.parametrize(("hub", "taken"), [(True, "bge"), (False, "minilm")])
+@pytest.mark.parametrize(
+    ("hub", "broken", "taken"),
+    [(True, "", ["bge"]), (False, "", ["minilm"]), (True, "bge", ["bge", "minilm"])],
+)
 def test_auto_prefers_the_hub_then_the_index(
-    hub: bool, taken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub: bool, broken: str, taken: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
+
+    def install_or_fail(name: str, **options: object) -> str:
+        asked.append(name)
+        if name == broken:
+            raise BackendError("it stopped half-way", kind="offline")
+        return name
+
     monkeypatch.setattr(choose, "hub_answers", lambda: hub)
     monkeypatch.setattr(choose, "index_answers", lambda: True)
-    monkeypatch.setattr(choose, "install", lambda name, **_: asked.append(name))
-    acquire(tmp_path)
-    assert asked == [taken]
+    monkeypatch.setattr(choose, "install", install_or_fail)
+    assert acquire(tmp_path) == taken[-1]  # type: ignore[comparison-overlap]  # the stand-in's
+    assert asked == taken
+
+
+def test_auto_that_cannot_download_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(name: str, **options: object) -> None:
+        raise BackendError(f"{name} stopped half-way", kind="offline")
+
+    monkeypatch.setattr(choose, "hub_answers", lambda: True)
+    monkeypatch.setattr(choose, "index_answers", lambda: True)
+    monkeypatch.setattr(choose, "install", fail)
+    with pytest.raises(BackendError, match="minilm stopped half-way"):
+        acquire(tmp_path)
 
 
 def test_auto_offline_names_every_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
