@@ -165,6 +165,8 @@ def _words(
 ) -> None:
     progress(IndexEvent(phase="scan"))
     tasks, words = plan(_units(places), memory, limit=request.limit)
+    if words.failed and not tasks and not words.current:
+        raise _nothing_left(memory, next(iter(words.troubled)))
     try:
         run_words(tasks, memory, report=words, progress=progress, thinking=request.thinking)
     finally:
@@ -192,6 +194,16 @@ def _units(
             yield source, Problem(path=str(root), kind="bad_source", message=error.message)
     if failures and len(failures) == len(places):
         raise failures[0]
+
+
+def _nothing_left(memory: Memory, path: str) -> BackendError:
+    """Return why a run fails: there was one thing to read, and it cannot be."""
+    reasons = [one.message for one in memory.catalog.problems() if one.path == path]
+    return BackendError(
+        f"{path} cannot be read: {' '.join(reasons)}",
+        hint="Run `funes parse PATH` to look at it.",
+        kind="bad_source",
+    )
 
 
 def _unlistable(root: Path, exc: OSError) -> BackendError:

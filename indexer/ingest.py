@@ -33,6 +33,7 @@ class Ingested(Struct, frozen=True, kw_only=True):
         new: Chunks that were not stored before.
         removed: Stored chunks that a rewritten trace no longer has.
         total: Chunks given by this read, stored before or not.
+        failed: The trace could not be read to its end; it is read again next time.
     """
 
     session_id: str = ""
@@ -40,6 +41,7 @@ class Ingested(Struct, frozen=True, kw_only=True):
     removed: int = 0
     total: int = 0
     problems: tuple[Problem, ...] = ()
+    failed: bool = False
 
 
 class _State(Struct, kw_only=True):
@@ -137,7 +139,12 @@ class _SessionWriter:
             removed=self._removed,
             total=self._total,
             problems=tuple(self._problems),
+            failed=self._failed,
         )
+
+    @property
+    def _failed(self) -> bool:
+        return any(one.kind == "unreadable" for one in self._problems)
 
     # The session
 
@@ -275,7 +282,7 @@ class _SessionWriter:
 
     def _finish(self) -> None:
         self._flush()
-        if self._is_rewrite:
+        if self._is_rewrite and not self._failed:
             stored = self._memory.session_rows(self._session_id)
             gone = [row.id for row in stored if row.id not in self._seen_ids]
             self._remove(gone)
@@ -287,11 +294,12 @@ class _SessionWriter:
             if self._state.chunks:
                 catalog.put_session(self._session_record())
                 catalog.put_files(self._session_id, self._files)
-            catalog.put_source(self._source_record())
+            if not self._failed:
+                catalog.put_source(self._source_record())
             (catalog.add_problems if self._is_tail else self._put_problems)(self._problems)
 
     def _put_problems(self, problems: list[Problem]) -> None:
-        self._memory.catalog.put_problems(str(self._unit.path), problems)
+        self._memory.catalog.put_problems(self._unit.key, problems)
 
     def _same_source(self) -> bool:
         """Return whether the stored rows came from this very trace, so that it may retract them."""

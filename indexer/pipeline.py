@@ -70,6 +70,7 @@ def plan(
         if isinstance(unit, Problem):
             memory.catalog.put_problems(unit.path, [unit])
             report.troubled[unit.path] = 0
+            report.failed += unit.kind == "bad_source"
         else:
             units.setdefault(source.harness, []).append(Task(unit=unit, source=source))
     tasks = []
@@ -123,22 +124,21 @@ def run_words(
 
 def _read_one(task: Task, memory: Memory, report: WordsReport, *, thinking: bool) -> None:
     try:
-        done: Ingested = ingest(task.unit, task.source, memory, thinking=thinking)
+        done = ingest(task.unit, task.source, memory, thinking=thinking)
     except (FunesError, OSError) as exc:
         if isinstance(exc, FunesError) and exc.kind in ("disk", "locked", "damaged"):
             raise  # our own storage failed, not the trace
         reason = exc.message if isinstance(exc, FunesError) else (exc.strerror or str(exc))
-        path = str(task.unit.path)
-        problem = Problem(path=path, kind="unreadable", message=reason)
-        memory.catalog.put_problems(path, [problem])
-        report.failed += 1
-        report.troubled[path] = 0
-        return
-    report.sessions += 1
+        problem = Problem(path=task.unit.key, kind="unreadable", message=reason)
+        memory.catalog.put_problems(task.unit.key, [problem])
+        done = Ingested(problems=(problem,), failed=True)
+    report.sessions += not done.failed
+    report.failed += done.failed
     report.new += done.new
     report.removed += done.removed
     if done.problems:
-        report.troubled[str(task.unit.path)] = sum(one.count for one in done.problems)
+        lines = sum(one.count for one in done.problems)
+        report.troubled[task.unit.key] = 0 if done.failed else lines
 
 
 class VectorsReport(Struct, kw_only=True):
