@@ -23,6 +23,7 @@ FLOOR = {
     "facts",
     "identifiers",
     "lexical",
+    "lock",
     "memory",
     "model",
     "settings",
