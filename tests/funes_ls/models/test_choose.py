@@ -107,16 +107,15 @@ def test_auto_prefers_the_hub_then_the_index(
 ) -> None:
     asked: list[str] = []
 
-    def install_or_fail(name: str, **options: object) -> str:
+    def install_or_fail(name: str, **options: object) -> None:
         asked.append(name)
         if name == broken:
             raise BackendError("it stopped half-way", kind="offline")
-        return name
 
     monkeypatch.setattr(choose, "hub_answers", lambda: hub)
     monkeypatch.setattr(choose, "index_answers", lambda: True)
     monkeypatch.setattr(choose, "install", install_or_fail)
-    assert acquire(tmp_path) == taken[-1]  # type: ignore[comparison-overlap]  # the stand-in's
+    acquire(tmp_path)
     assert asked == taken
 
 
