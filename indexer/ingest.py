@@ -144,7 +144,7 @@ class _SessionWriter:
 
     @property
     def _failed(self) -> bool:
-        return any(one.kind == "unreadable" for one in self._problems)
+        return self._reading.failed
 
     # The session
 
