@@ -5,7 +5,8 @@ from datetime import tzinfo
 
 from msgspec import Struct
 
-from funes_ls.indexer.catalog import Catalog, Session, SessionFilter
+from funes_ls.indexer.catalog import Catalog, Session
+from funes_ls.indexer.catalog_filters import SessionFilter
 from funes_ls.indexer.errors import MemoryStateError, UsageError
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import BLOCK_TYPES, HARNESSES

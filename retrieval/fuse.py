@@ -46,10 +46,11 @@ def mix(
     vector_weight: float,
     cosines: Mapping[str, float] | None = None,
 ) -> Pool:
-    """Return both legs min–max scaled and mixed, a missing leg leaving all to the other.
+    """Return both legs, scaled by their best score, mixed; a leg not run leaves all to the other.
 
-    A chunk that the words leg did not find scores 0 there. A chunk without a vector is judged by
-    its words alone, so that rows waiting to be embedded are not held back.
+    Zero stays zero: a chunk that shares no word scores 0 there, and near equals stay near in a
+    small memory. A chunk without a vector is judged by its words alone, so that rows waiting to
+    be embedded are not held back.
 
     Args:
         words: None when the leg did not run.
@@ -57,7 +58,7 @@ def mix(
         vector_weight: Share of the vector leg, in 0..1.
         cosines: Cosines of chunks that the words leg alone found and that have a vector.
 
-    Source: min–max beats reciprocal ranks (k = 60) on labelled traces, see docs/design.md.
+    Source: beats reciprocal ranks (k = 60) and min–max on labelled traces, see docs/design.md.
     """
     ids = list(dict.fromkeys([*(words.ids if words else ()), *(vector.ids if vector else ())]))
     place = {chunk_id: index for index, chunk_id in enumerate(ids)}
@@ -100,13 +101,9 @@ def _spread(leg: Leg | None, place: Mapping[str, int]) -> tuple[Scores, NDArray[
 
 
 def _scaled(scores: Scores) -> Scores:
-    known = scores[~np.isnan(scores)]
-    if not len(known):
-        return scores
-    low, high = known.min(), known.max()
-    if high - low < 1e-9:
-        return np.where(np.isnan(scores), np.nan, 1.0)
-    scaled: Scores = (scores - low) / (high - low)
+    """Return scores as shares of the best one; what is below zero counts as zero."""
+    best = np.nanmax(scores, initial=0.0)
+    scaled: Scores = np.clip(scores, 0.0, None) / best if best > 0.0 else scores * 0.0
     return scaled
 
 

@@ -11,13 +11,19 @@ def leg(**scores: float) -> Leg:
     return Leg(ids=[id_ for id_, _ in ranked], scores=np.array([score for _, score in ranked]))
 
 
-def test_both_legs_are_scaled_and_mixed() -> None:
-    pool = mix(leg(a=9.0, b=3.0, c=6.0), leg(b=0.8, a=0.4, c=0.4), vector_weight=0.6)
+def test_both_legs_are_scaled_by_their_best_and_mixed() -> None:
+    pool = mix(leg(a=9.0, b=3.0, c=6.0), leg(b=0.8, a=0.4, c=-0.2), vector_weight=0.6)
     fused = dict(zip(pool.ids, pool.fused, strict=True))
-    assert fused["b"] == pytest.approx(0.6)
-    assert fused["a"] == pytest.approx(0.4)
-    assert pool.ids[0] == "b"
+    assert fused["a"] == pytest.approx(0.6 * 0.5 + 0.4)
+    assert fused["b"] == pytest.approx(0.6 + 0.4 / 3)
+    assert fused["c"] == pytest.approx(0.4 * 6 / 9)
+    assert pool.ids == ["b", "a", "c"]
     assert dict(zip(pool.ids, pool.words_rank, strict=True)) == {"a": 1, "c": 2, "b": 3}
+
+
+def test_scores_of_zero_are_no_reason_to_divide() -> None:
+    pool = mix(leg(a=0.0), leg(b=-0.5), vector_weight=0.6)
+    assert pool.fused.tolist() == [0.0, 0.0]
 
 
 def test_a_leg_that_did_not_run_leaves_all_to_the_other() -> None:
@@ -37,7 +43,7 @@ def test_a_chunk_only_the_words_found_gets_its_own_cosine() -> None:
     words, vector = leg(far=9.0, near=3.0), leg(near=0.9, other=0.5)
     pool = mix(words, vector, vector_weight=0.6, cosines={"far": 0.1})
     fused = dict(zip(pool.ids, pool.fused, strict=True))
-    assert fused["far"] == pytest.approx(0.4)
+    assert fused["far"] == pytest.approx(0.4 + 0.6 * 0.1 / 0.9)
     assert pool.vector_rank[pool.ids.index("far")] == 0
 
 
