@@ -465,7 +465,8 @@ class Catalog:
     def shrink(self) -> None:
         """Give the space of rows that left back to the disk."""
         with self._lock:
-            self._db.execute("PRAGMA incremental_vacuum").fetchall()
+            # As a script: `execute` stops this statement after its first page.
+            self._db.executescript("PRAGMA incremental_vacuum")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _put(self, table: str, fields: Sequence[str], value: Struct) -> None:

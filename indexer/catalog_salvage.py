@@ -137,4 +137,5 @@ def _last_number(old: sqlite3.Connection) -> int:
             continue
         if found and found[0] is not None:
             return int(found[0])
-    return _FARTHEST
+    readable = _read(old, "SELECT count(*) FROM sqlite_master WHERE rowid BETWEEN ? AND ?", 0, 1)
+    return -1 if readable is None else _FARTHEST

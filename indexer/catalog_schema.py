@@ -1,6 +1,5 @@
 """The catalog's file: its tables, how it is opened, and what its errors mean to a person."""
 
-import os
 import shutil
 import sqlite3
 import tempfile
@@ -79,7 +78,7 @@ def connect(path: Path | None, *, writable: bool) -> sqlite3.Connection:
     try:
         return _opened(path, "rwc" if writable else "ro", writable=writable)
     except sqlite3.OperationalError as exc:
-        if writable or os.access(path.parent, os.W_OK):
+        if writable or not _is_for_reading_only(exc):
             raise failure(path, exc) from exc
         return _on_read_only_disk(path)
     except sqlite3.Error as exc:
@@ -189,6 +188,11 @@ def _on_read_only_disk(path: Path) -> sqlite3.Connection:
         raise failure(path, cause) from exc
     weakref.finalize(db, shutil.rmtree, copied, ignore_errors=True)
     return db
+
+
+def _is_for_reading_only(exc: sqlite3.Error) -> bool:
+    name = getattr(exc, "sqlite_errorname", "") or ""
+    return name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN"))
 
 
 def _note_suspect(path: Path) -> None:

@@ -209,8 +209,9 @@ class Dataset:
         """
         if not chunks:
             return
+        table = self._arrow(chunks, vectors)
         try:
-            self._table.add(self._arrow(chunks, vectors))
+            self._table.add(table)
         except Exception as exc:  # see `state`
             raise _disk(self.path, exc) from exc
 

@@ -3,9 +3,13 @@
 Derived from the rows: it holds ids and postings, no text, and is rebuilt whenever it does not fit.
 """
 
+import math
+import os
 import re
 import shutil
+import tempfile
 import unicodedata
+import weakref
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,12 +34,15 @@ _HEAP_BYTES = 160_000_000
 _WRITER_THREADS = 2
 _MOST_TERMS = 256
 _MOST_NAMES = 40
+#: A question of so few words is probably meant as it stands.
+_SHORT_QUESTION = 4
+_FIRST_US, _LAST_US = -(1 << 62), 1 << 62
 _MOST_COMPLETIONS = 20
 #: What a name found as written weighs against its words found apart; set by `benchmarks/`.
 _NAME_BOOST = 1.0
 _PHRASE_BOOST = 1.0
 #: What a part of a camel-case name weighs against a word.
-_PART_BOOST = 0.3
+_PART_BOOST = 0.5
 _QUOTED = re.compile('"([^"]+)"|\u201c([^\u201d]+)\u201d')
 _CODE_POINT = re.compile(r"\\u([0-9a-fA-F]{4})")
 #: JSON's escapes, a backslash's own aside while the others are undone.
@@ -167,7 +174,10 @@ class LexicalIndex:
             mark = msgspec.json.decode((path / _MARK).read_bytes(), type=LexicalMark)
             if mark.format != FORMAT:
                 raise ValueError(f"layout {mark.format}")
-            lexical = cls(tantivy.Index.open(str(path)), mark, path)
+            place = path if _may_write(path) else _mirror(path)
+            lexical = cls(tantivy.Index.open(str(place)), mark, path)
+            if place != path:
+                weakref.finalize(lexical, shutil.rmtree, place, ignore_errors=True)
             lexical.count()
         except (OSError, ValueError, msgspec.DecodeError) as exc:
             raise MemoryStateError(
@@ -245,15 +255,17 @@ class LexicalIndex:
         hits = self._run(self._words(text, phrases), query, limit) if phrases else []
         return hits or self._run(self._words(text, []), query, limit)
 
-    def terms(self, text: str) -> list[str]:
-        """Return the words a question asks for, as the index has them, each once."""
-        words = self._analyzer.analyze(" ".join([text, *further_words(text)]))
-        terms = dict.fromkeys(words)
+    def terms(self, text: str) -> dict[str, float]:
+        """Return the words a question asks for, as the index has them, with their weights."""
+        asked = self._analyzer.analyze(text)
+        terms = dict.fromkeys(asked, 1.0)
+        for word in self._analyzer.analyze(" ".join(further_words(text))):
+            terms.setdefault(word, _PART_BOOST)
         for word in re.findall(r"\w+", text.lower()):
             if is_hash(word):
-                terms.update(dict.fromkeys(hash_prefixes(word)))
-                terms.update(dict.fromkeys(self._beginning_with(word)))
-        return self._rarest(list(terms))
+                for form in [*hash_prefixes(word), *self._beginning_with(word)]:
+                    terms.setdefault(form, 1.0)
+        return {word: terms[word] for word in self._rarest(list(terms))}
 
     def _run(self, words: Any, query: LexicalQuery, limit: int) -> list[tuple[str, float]]:
         if words is None or limit < 1:
@@ -270,14 +282,21 @@ class LexicalIndex:
     def _words(self, text: str, phrases: Sequence[str]) -> Any:
         from tantivy import Occur, Query
 
+        searcher = self._index.searcher()
         clauses = []
-        for word in self.terms(text):
-            clauses.append((Occur.Should, self._term("text", word)))
-            part = Query.boost_query(self._term("parts", word), _PART_BOOST)
-            clauses.append((Occur.Should, part))
+        for word, weight in self.terms(text).items():
+            whole = Query.boost_query(self._term("text", word), weight)
+            clauses.append((Occur.Should, whole))
+            if frequency := int(searcher.doc_freq("parts", word)):
+                worth = _PART_BOOST * _rarity(frequency, searcher.num_docs)
+                part = Query.const_score_query(self._term("parts", word), worth)
+                clauses.append((Occur.Should, part))
         for term in dict.fromkeys(unspaced_terms(text, singles=False)):
             clauses.append((Occur.Should, self._term("cjk", term)))
-        for name in joined_names(text)[:_MOST_NAMES]:
+        names = joined_names(text)[:_MOST_NAMES]
+        if len(text.split()) <= _SHORT_QUESTION:
+            names.append(text)
+        for name in names:
             if exact := self._phrase(name):
                 clauses.append((Occur.Should, Query.boost_query(exact, _NAME_BOOST)))
         for phrase in phrases:
@@ -322,10 +341,14 @@ class LexicalIndex:
             if values is not None
         ]
         if query.since_us is not None or query.until_us is not None:
-            bounds = (query.since_us, query.until_us)
             parts.append(
                 Query.range_query(
-                    self._schema, "ts_us", FieldType.Integer, *bounds, include_upper=False
+                    self._schema,
+                    "ts_us",
+                    FieldType.Integer,
+                    _FIRST_US if query.since_us is None else query.since_us,
+                    _LAST_US if query.until_us is None else query.until_us,
+                    include_upper=False,
                 )
             )
         return [Query.const_score_query(part, 0.0) for part in parts]
@@ -337,6 +360,15 @@ class LexicalIndex:
             except (OSError, ValueError) as exc:
                 raise _disk(self.path, exc) from exc
         return self._writer
+
+
+def _rarity(frequency: int, total: int) -> float:
+    """Return what BM25 gives a term that stands once in a text of usual length: its idf.
+
+    The `parts` field cannot be scored by BM25 itself: most rows have none, so any that has some
+    counts as overlong.
+    """
+    return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
 
 
 def _fields(row: Chunk) -> dict[str, Any]:
@@ -384,6 +416,19 @@ def _terms_analyzer() -> Any:
     from tantivy import TextAnalyzerBuilder, Tokenizer
 
     return TextAnalyzerBuilder(Tokenizer.whitespace()).build()
+
+
+def _may_write(path: Path) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _mirror(path: Path) -> Path:
+    """Return a directory of links to an index: tantivy cannot read without a lock file beside."""
+    mirror = Path(tempfile.mkdtemp(prefix="funes-"))
+    for file in path.iterdir():
+        if not file.name.endswith(".lock"):
+            (mirror / file.name).symlink_to(file.resolve())
+    return mirror
 
 
 def _disk(path: Path | None, exc: Exception) -> BackendError:

@@ -253,7 +253,10 @@ class Memory:
         if not ids:
             return
         self._dataset_ids = ("", set())
-        self.catalog.add_removals(ids)
+        # At once: a row queued under one of these ids from now on is a new one, and stays.
+        with self.catalog.transaction():
+            self.catalog.add_removals(ids)
+            self.catalog.drop_pending(ids)
         self._strike(ids)
         self._uncommitted += len(ids)
 
@@ -284,7 +287,6 @@ class Memory:
                 self.dataset.delete_ids(sorted(there))
                 self.catalog.put("lance_version", self.dataset.version)
         self.lexical.delete_ids(ids)
-        self.catalog.drop_pending(ids)
 
     def _unknown(self, rows: Iterable[Chunk]) -> list[Chunk]:
         by_id: dict[str, Chunk] = {}
