@@ -34,7 +34,7 @@ def pins(constraints: Path) -> Iterator[tuple[Requirement, int]]:
     """Yield each pinned requirement of the file with the number of its hashes."""
     text = constraints.read_text(encoding="utf-8").replace("\\\n", " ")
     for line in text.splitlines():
-        if line.strip() and not line.lstrip().startswith("#"):
+        if line.strip() and not line.lstrip().startswith(("#", "-")):
             yield Requirement(line.split("--hash")[0].strip()), len(_HASH.findall(line))
 
 
