@@ -4,7 +4,7 @@ Every edge (the CLI, and the language server and MCP server to come) calls these
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +31,7 @@ __all__ = [
     "IndexReport",
     "IndexRequest",
     "Status",
+    "asking",
     "get",
     "known_places",
     "parse",
@@ -114,11 +115,23 @@ def recall(request: RecallRequest, settings: Settings) -> RecallAnswer:
         UsageError: an empty question, or a filter value that does not exist.
         MemoryStateError: see `opened`.
     """
+    with asking(settings, request.memory_name) as ask:
+        return ask(request)
+
+
+@contextmanager
+def asking(settings: Settings, spec: str) -> Iterator[Callable[[RecallRequest], RecallAnswer]]:
+    """Yield a function that answers questions from one memory, its model loaded once."""
     from funes_ls.retrieval.recall import recall as search
 
-    request = replace(request, filter=with_repos(request.filter))
-    with opened(settings, request.memory_name) as memory:
-        return search(request, memory, _query_embedder(memory, settings), now_us=now_us())
+    with opened(settings, spec) as memory:
+        embedder = _query_embedder(memory, settings)
+
+        def ask(request: RecallRequest) -> RecallAnswer:
+            asked = replace(request, filter=with_repos(request.filter))
+            return search(asked, memory, embedder, now_us=now_us())
+
+        yield ask
 
 
 def with_repos(wanted: RecallFilter) -> RecallFilter:
