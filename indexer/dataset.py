@@ -31,6 +31,8 @@ ROW_COLUMNS = tuple(name for name in COLUMNS if name != "vector")
 _LATER = ("harness", "repo")
 _NULLABLE = frozenset({"parent_uuid", "tool_name"})
 _MANY = 1000
+#: Rows from which an index beats a scan of the ids.
+_INDEXED_FROM = 50_000
 
 
 class DatasetState(Struct, frozen=True, kw_only=True):
@@ -299,11 +301,21 @@ class Dataset:
         return [(id_, 1.0 - distance) for id_, distance in pairs]
 
     def optimize(self, *, keep_s: float = 3600.0) -> None:
-        """Merge small fragments and drop versions older than some seconds."""
+        """Merge small fragments, index the ids of many rows, drop old versions."""
         try:
+            self._index_ids()
             self._table.optimize(cleanup_older_than=timedelta(seconds=max(keep_s, 1.0)))
         except Exception as exc:  # see `state`
             raise _disk(self.path, exc) from exc
+
+    def _index_ids(self) -> None:
+        """Index what rows are looked up by, once scanning for it takes longer than a moment."""
+        from lancedb.index import BTree
+
+        there = {column for index in self._table.list_indices() for column in index.columns}
+        if self.count() >= _INDEXED_FROM:
+            for column in sorted({"id", "session_id"} - there):
+                self._table.create_index(column, config=BTree())
 
     def _arrow(
         self, chunks: Sequence[Chunk], vectors: "np.ndarray[Any, np.dtype[np.float32]]"

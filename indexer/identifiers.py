@@ -26,8 +26,12 @@ _HUMPS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 #: More parts than this, and it is not a name but encoded data.
 _MOST_HUMPS = 8
 _LONGEST = 80
-_SIGNED = (("++", "plusplus", re.compile(r"\b([A-Za-z])\+\+")),
-           ("#", "sharp", re.compile(r"\b([A-Za-z])#")))  # fmt: skip
+#: Languages named by a letter and a sign, of which splitting would leave the letter.
+_SIGNED = {
+    "C++": ("cplusplus", re.compile(r"\bc\+\+", re.IGNORECASE)),
+    "C#": ("csharp", re.compile(r"\bc#", re.IGNORECASE)),
+    "F#": ("fsharp", re.compile(r"\bf#", re.IGNORECASE)),
+}
 
 #: Names as people type them: words joined by signs, with no space between.
 _NAME = re.compile(r"[^\W_]+(?:[^\w\s,;()\[\]{}<>|\"“”?!]{0,3}_{0,3}[^\W_]+)+|\w+")
@@ -51,9 +55,10 @@ def further_words(text: str) -> list[str]:
     words: list[str] = []
     for name in _humped(text):
         words += humps(name)
-    for sign, word, pattern in _SIGNED:
-        if sign in text:
-            words += {letter + word for letter in pattern.findall(text)}
+    for name, (word, pattern) in _SIGNED.items():
+        # The plain look first: it costs nothing, and hardly any text has one of these.
+        if (name in text or name.lower() in text) and pattern.search(text):
+            words.append(word)
     return words
 
 

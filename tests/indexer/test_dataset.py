@@ -101,6 +101,18 @@ def test_merging_fragments_keeps_rows_and_stamp(tmp_path: Path) -> None:
     assert (again.count(), again.stamp, again.dim) == (12, STAMP, DIM)
 
 
+def test_rows_are_found_by_index_too(filled: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lance, "_INDEXED_FROM", 10)
+    filled.optimize()
+    late = row(90)
+    filled.append([late], vectors([late]))
+    filled.delete_ids([row(3).id])
+    filled.optimize()
+    assert filled.rows([late.id, row(3).id, row(4).id]) == [late, row(4)]
+    assert len(filled.session_rows("s2")) == 3
+    assert (filled.count(), filled.stamp) == (23, STAMP)
+
+
 def test_state_is_asked_of_the_disk(filled: Dataset, tmp_path: Path) -> None:
     found = lance.state(tmp_path)
     assert (found.kind, found.stamp, found.dim, found.rows) == ("ok", STAMP, DIM, 23)

@@ -32,7 +32,7 @@ def test_camel_case_comes_apart_and_encoded_data_does_not(
 def test_only_words_that_signs_do_not_give_are_added() -> None:
     assert further_words("a plain sentence, Capitalised and SHOUTED at 10:30.") == []
     assert sorted(further_words("call getUserName() twice: getUserName")) == ["Name", "User", "get"]
-    assert sorted(further_words("written in C++ and f#")) == ["Cplusplus", "fsharp"]
+    assert sorted(further_words("written in C++ and f#")) == ["cplusplus", "fsharp"]
     assert further_words("größeÄnderung naïve") == []
 
 
