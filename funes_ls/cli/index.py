@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING
 
 from funes_ls import render
-from funes_ls.cli.output import confirm, is_terminal, notice
+from funes_ls.cli.output import confirm, counted, is_terminal, notice
 from funes_ls.cli.progress import duration, shown
 from funes_ls.indexer.errors import UsageError
 from funes_ls.indexer.settings import Settings
@@ -74,30 +74,33 @@ def warnings(report: "IndexReport") -> list[str]:
 def _skipped(count: int) -> str:
     if not count:
         return "could not be read"
-    return f"{count:,} unreadable {'line' if count == 1 else 'lines'} skipped"
+    return f"{counted(count, 'unreadable line')} skipped"
 
 
 def summary(report: "IndexReport") -> str:
     """Return what a run did, in a few plain lines."""
     lines = [_reading_line(report)]
     if report.embedded:
-        lines.append(f"{report.embedded:,} chunks embedded with {report.model}.")
+        lines.append(f"{counted(report.embedded, 'chunk')} embedded with {report.model}.")
     if report.words_only:
-        left = f"{report.words_only:,} chunks are findable by words only."
+        verb = "is" if report.words_only == 1 else "are"
+        left = f"{counted(report.words_only, 'chunk')} {verb} findable by words only."
         lines.append(f"{left} {_next_step(report)}".rstrip())
     if report.problems:
-        lines.append(f"{report.problems:,} problems; `funes status --problems` lists them.")
+        them = "it" if report.problems == 1 else "them"
+        listed = f"`funes status --problems` lists {them}."
+        lines.append(f"{counted(report.problems, 'problem')}; {listed}")
     return "\n".join(lines)
 
 
 def _reading_line(report: "IndexReport") -> str:
     if not report.sessions and not report.failed:
-        return f"Up to date: {report.current:,} sessions, nothing new."
-    parts = [f"{report.sessions:,} sessions read, {report.chunks:,} new chunks"]
+        return f"Up to date: {counted(report.current, 'session')}, nothing new."
+    parts = [f"{counted(report.sessions, 'session')} read, {counted(report.chunks, 'new chunk')}"]
     if report.current:
         parts.append(f"{report.current:,} unchanged")
     if report.removed:
-        parts.append(f"{report.removed:,} chunks of rewritten sessions taken back")
+        parts.append(f"{counted(report.removed, 'chunk')} of rewritten sessions taken back")
     if report.failed:
         parts.append(f"{report.failed:,} could not be read")
     return ", ".join(parts) + "."
