@@ -244,7 +244,7 @@ class ParsedUnit(Struct, frozen=True, kw_only=True):
 
 
 def parse(path: Path, *, harness: str = "") -> Iterator[ParsedUnit | Problem]:
-    """Yield the traces at a path without storing anything.
+    """Yield the traces at a path, by name and age, without storing anything.
 
     Raises:
         UsageError: no such path, or an unknown harness.
@@ -253,8 +253,14 @@ def parse(path: Path, *, harness: str = "") -> Iterator[ParsedUnit | Problem]:
     if not path.exists():
         raise UsageError(f"No such path: {path}", kind="no_such_path")
     source = source_for(harness) if harness else detect(path)
+    units: list[Unit] = []
     for unit in source.units(path):
-        yield unit if isinstance(unit, Problem) else ParsedUnit(source=source, unit=unit)
+        if isinstance(unit, Problem):
+            yield unit
+        else:
+            units.append(unit)
+    for unit in sorted(units, key=lambda one: (str(one.path), one.row, one.mtime_ns)):
+        yield ParsedUnit(source=source, unit=unit)
 
 
 def items_of(parsed: ParsedUnit) -> Iterator[Turn | Problem]:
