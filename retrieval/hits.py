@@ -10,48 +10,29 @@ from funes_ls.retrieval.fold import turn_key
 from funes_ls.retrieval.neighbours import neighbours
 from funes_ls.retrieval.plan import Plan
 from funes_ls.retrieval.rank import Ranked
-from funes_ls.retrieval.streamed import WITHIN_SEQS, final_form
+from funes_ls.retrieval.streamed import final_form
+from funes_ls.retrieval.surroundings import Surroundings
+
+#: Passages whose surroundings are read at once; few are skipped, so the default k fits.
+_AHEAD = 10
 
 
 def hits_of(work: Plan, memory: Memory, passages: Sequence[Ranked]) -> tuple[Hit, ...]:
     """Return the first `k` passages as hits; one whose final form is already there is skipped."""
     seen: set[tuple[str, str, int]] = set()
     hits: list[Hit] = []
-    around = Surroundings(memory)
-    for passage in passages:
+    around = Surroundings(memory, steps=work.request.neighbors)
+    for place, passage in enumerate(passages):
         if len(hits) == work.request.k:
             break
-        row = final_form(passage.row, around.after(passage.row))
+        if place % _AHEAD == 0:
+            around.read([ahead.row for ahead in passages[place : place + _AHEAD]])
+        row = final_form(passage.row, around.of(passage.row))
         if turn_key(row) in seen:
             continue
         seen.add(turn_key(row))
         hits.append(_hit(work, memory, passage, row, around, rank=len(hits) + 1))
     return tuple(hits)
-
-
-class Surroundings:
-    """Reads the rows around hits, each session once per answer."""
-
-    def __init__(self, memory: Memory) -> None:
-        """Read from this memory."""
-        self._memory = memory
-        self._sessions: dict[str, list[Row]] = {}
-
-    def after(self, row: Row) -> list[Row]:
-        """Return the rows that may hold a streamed answer's later snapshots."""
-        if row.role != "assistant":
-            return []
-        return [
-            near
-            for near in self.session(row.session_id)
-            if row.seq <= near.seq <= row.seq + WITHIN_SEQS
-        ]
-
-    def session(self, session_id: str) -> list[Row]:
-        """Return a session's rows in reading order."""
-        if session_id not in self._sessions:
-            self._sessions[session_id] = self._memory.session_rows(session_id)
-        return self._sessions[session_id]
 
 
 def shown_ts(row: Row) -> str:
@@ -64,7 +45,6 @@ def _hit(
 ) -> Hit:
     request = work.request
     session = memory.catalog.session(row.session_id) or Session(session_id=row.session_id)
-    steps = request.neighbors
     return Hit(
         rank=rank,
         score=round(passage.score, 4),
@@ -87,7 +67,7 @@ def _hit(
         embedded=row.embedded,
         also_in=passage.also_in,
         repeats=passage.repeats,
-        neighbors=neighbours(row, around.session(row.session_id), steps=steps) if steps else (),
+        neighbors=neighbours(row, around.of(row), steps=request.neighbors),
         get=get_command(row.session_id, row.turn_uuid, memory_name=request.memory_name),
         explain=passage.explain,
     )

@@ -6,7 +6,7 @@ from funes_ls.indexer.chunk import join_pieces
 from funes_ls.indexer.memory import Row
 
 #: Snapshots of one answer follow one another within this many turns.
-WITHIN_SEQS = 8
+WITHIN_SEQS = 4
 
 
 def final_form(row: Row, session: Sequence[Row]) -> Row:

@@ -35,18 +35,20 @@ class Codes(Struct, frozen=True, kw_only=True):
 
 
 class Exact:
-    """Every vector of one version of a dataset, with what its rows are filtered by."""
+    """Every vector of a memory as it was once, with what its rows are filtered by."""
 
-    def __init__(self, dataset: Dataset) -> None:
-        """Read every vector of the dataset."""
+    def __init__(self, dataset: Dataset, *, generation: int) -> None:
+        """Read every vector of the dataset of a memory of that generation."""
         matrix = dataset.matrix(_COLUMNS)
-        self.version = dataset.version
+        self.generation = generation
         self.ids = np.array(matrix.ids, dtype="U")
         self.vectors = matrix.vectors
         self._columns = matrix.columns
         self._codes: dict[str, Codes] = {}
         self._times: NDArray[np.float64] | None = None
         self._by_id: NDArray[np.int64] | None = None
+        self._session_codes: dict[str, int] | None = None
+        self._seq: NDArray[np.int64] | None = None
 
     def search(self, query: Vector, limits: Limits, limit: int, memory: Memory) -> Leg:
         """Return the rows nearest to a query among those within the limits."""
@@ -69,6 +71,18 @@ class Exact:
         there = self.ids[rows] == asked
         scores = self.vectors[rows[there]] @ query
         return dict(zip(asked[there].tolist(), scores.tolist(), strict=True))
+
+    def near(self, session_id: str, first: int, last: int) -> list[str]:
+        """Return the ids of a session's rows whose `seq` is in `[first, last]`, in any order."""
+        sessions = self._coded("session_id")
+        if self._session_codes is None:
+            self._session_codes = {value: code for code, value in enumerate(sessions.values)}
+            self._seq = self._columns["seq"].to_numpy().astype(np.int64)
+        code = self._session_codes.get(session_id)
+        if code is None or self._seq is None:
+            return []
+        inside = (sessions.codes == code) & (self._seq >= first) & (self._seq <= last)
+        return list(self.ids[inside].tolist())
 
     def _allowed(self, limits: Limits, memory: Memory) -> NDArray[np.int64] | None:
         mask: Mask | None = None
@@ -150,15 +164,23 @@ def filled_forward(
 _EXACT: weakref.WeakKeyDictionary[Dataset, Exact] = weakref.WeakKeyDictionary()
 
 
-def exact(dataset: Dataset) -> Exact | None:
-    """Return every vector of the dataset as it is now, kept until it changes; None for big ones."""
-    kept = _EXACT.get(dataset)
-    if kept is not None and kept.version == dataset.version:
+def held(memory: Memory) -> Exact | None:
+    """Return every vector of a memory as it is now, if they have been read already."""
+    kept = _EXACT.get(memory.dataset) if memory.dataset is not None else None
+    # The generation, not the dataset's version: that one takes the disk to answer.
+    return kept if kept is not None and kept.generation == memory.generation else None
+
+
+def exact(memory: Memory) -> Exact | None:
+    """Return every vector of a memory as it is now; None for a big one, and without a dataset."""
+    kept = held(memory)
+    if kept is not None or memory.dataset is None:
         return kept
-    if dataset.count() > EXACT_ROWS:
+    generation = memory.generation
+    if memory.dataset.count() > EXACT_ROWS:
         return None
-    _EXACT[dataset] = Exact(dataset)
-    return _EXACT[dataset]
+    _EXACT[memory.dataset] = Exact(memory.dataset, generation=generation)
+    return _EXACT[memory.dataset]
 
 
 def search_vectors(memory: Memory, query: Vector, limits: Limits, limit: int) -> Leg:
@@ -173,17 +195,17 @@ def search_vectors(memory: Memory, query: Vector, limits: Limits, limit: int) ->
     dataset = memory.dataset
     if dataset is None or limits.nothing:
         return Leg(ids=[], scores=np.zeros(0))
-    held = exact(dataset)
-    if held is not None:
-        return held.search(query, limits, limit, memory)
+    whole = exact(memory)
+    if whole is not None:
+        return whole.search(query, limits, limit, memory)
     return _ask_index(memory, dataset, query, limits, limit)
 
 
 def cosines(memory: Memory, query: Vector, ids: Sequence[str]) -> dict[str, float]:
     """Return the cosine of each chunk that has a vector, for chunks the words leg found."""
-    held = exact(memory.dataset) if memory.dataset is not None else None
-    if held is not None:
-        return held.cosines(query, ids)
+    whole = exact(memory)
+    if whole is not None:
+        return whole.cosines(query, ids)
     if memory.dataset is None or not ids:
         return {}
     where = f"id IN ({_quoted(ids)})"
