@@ -102,6 +102,7 @@ def run_index(
             _words(places, request, memory, report=report, progress=progress)
             if not request.words_only:
                 _vectors(request, settings, memory, report=report, progress=progress, ask=ask_more)
+            memory.count_turns()
             report.words_only = memory.catalog.pending_count()
             report.problems = memory.catalog.problem_count()
         finally:

@@ -218,7 +218,7 @@ def _status(memory: Memory, path: Path, spec: str) -> Status:
         model=state.stamp,
         generation=state.generation,
         sessions=state.sessions,
-        turns=sum(session.turns for session in sessions),
+        turns=memory.turns,
         chunks=chunks,
         projects=len({session.cwd or session.workdir for session in sessions}),
         harnesses=dict(sorted(harnesses.items())),

@@ -247,6 +247,11 @@ class Catalog:
             ).fetchall()
         return [_chunk(row) for row in found], found[-1][-1] if found else n
 
+    def pending_turns(self) -> list[tuple[str, str]]:
+        """Return session and id of every turn that has queued rows, each once."""
+        with self._lock:
+            return self._db.execute("SELECT DISTINCT session_id, turn_uuid FROM pending").fetchall()
+
     def pending_count(self) -> int:
         """Return how many rows wait for their vector."""
         return int(self._one("SELECT count(*) FROM pending"))

@@ -15,6 +15,7 @@ class FunesError(Exception):
     exit_code = 1
 
     def __init__(self, message: str, *, hint: str = "", kind: str = "") -> None:
+        """Keep what a user is told; see the attributes."""
         super().__init__(message)
         self.message = message
         self.hint = hint

@@ -113,7 +113,7 @@ class _SessionWriter:
         self._state = _State()
         self._session_id = ""
         self._repo = ""
-        self._check_ids = self._is_rewrite = False
+        self._check_ids = self._is_rewrite = self._is_forgotten = False
         self._seen_ids: set[str] = set()
         self._seen_turns: set[str] = set()
         self._batch: list[tuple[Turn, list[Chunk]]] = []
@@ -161,6 +161,7 @@ class _SessionWriter:
         self._session_id = self._claimed(turn.session_id)
         self._state.compat_id = turn.session_id
         self._workdir = turn.workdir
+        self._is_forgotten = self._session_id in self._memory.catalog.tombstones()
         meta = self._reading.session
         self._repo = repo_of(meta.cwd, meta.remotes)
         known = self._memory.catalog.session(self._session_id)
@@ -186,6 +187,8 @@ class _SessionWriter:
     def _add(self, turn: Turn) -> None:
         if not self._session_id:
             self._open_session(turn)
+        if self._is_forgotten:
+            return
         for block in turn.blocks:
             if block.block_type == "tool_use" and not block.own:
                 self._files.update(dict.fromkeys(touched_paths(block)))

@@ -39,6 +39,10 @@ _COMMIT_S = 5.0
 _PATIENCE_S = 600.0
 
 
+#: Turn ids of this length are unique everywhere, so equal ones are copies.
+_LONG_TURN_ID = 32
+
+
 class Row(Chunk, frozen=True, kw_only=True):
     """A row as recall gives it.
 
@@ -141,6 +145,11 @@ class Memory:
     def search_words(self, query: LexicalQuery, limit: int) -> list[tuple[str, float]]:
         """Return ids and scores of the words leg, best first."""
         return self.lexical.search(query, limit)
+
+    @property
+    def turns(self) -> int:
+        """Return how many distinct turns there were when they were last counted."""
+        return int(self.catalog.get("turns", 0))
 
     def refresh(self) -> None:
         """See what another process has written since."""
@@ -278,6 +287,21 @@ class Memory:
             self.dataset.optimize(keep_s=keep_s)
             self.catalog.put("lance_version", self.dataset.version)
         self.catalog.shrink()
+
+    def count_turns(self) -> None:
+        """Count turns anew after changes; one that a resumed or forked session copies counts once."""
+        if self.catalog.get("turns_at") == self.generation:
+            return
+        keys = set(self.catalog.pending_turns())
+        for batch in self.dataset.scan(("session_id", "turn_uuid")) if self.dataset else ():
+            keys.update(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+        # Ids such as Hermes's row numbers or pi's eight digits are unique in their session only.
+        distinct = {
+            turn if len(turn) >= _LONG_TURN_ID else f"{turn} {session}" for session, turn in keys
+        }
+        with self.catalog.transaction():
+            self.catalog.put("turns", len(distinct))
+            self.catalog.put("turns_at", self.generation)
 
     def _strike(self, ids: Sequence[str]) -> None:
         """Do what the noted removals say; they stay noted until the words are committed."""

@@ -45,16 +45,16 @@ def duration(seconds: float) -> str:
 
 
 def _lines() -> Progress:
-    last = {"phase": "", "at": 0.0}
+    phase, said_at = "", 0.0
 
     def watch(event: IndexEvent) -> None:
+        nonlocal phase, said_at
         now = time.monotonic()
-        if event.phase == last["phase"] and now - float(last["at"]) < _LINE_EVERY_S:
+        if event.phase == phase and now - said_at < _LINE_EVERY_S:
             return
-        if not event.total and event.phase in ("words", "vectors"):
-            return
-        last["phase"], last["at"] = event.phase, now
-        notice(_line(event))
+        if event.total or event.phase not in ("words", "vectors"):
+            phase, said_at = event.phase, now
+            notice(_line(event))
 
     return watch
 

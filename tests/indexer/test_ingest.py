@@ -18,7 +18,9 @@ FILE_TIME_S = 1_770_000_000
 
 @pytest.fixture
 def memory(funes_home: Path) -> Iterator[Memory]:
-    with open_memory(funes_home / "memory", derived=funes_home / "derived", writable=True) as opened:
+    with open_memory(
+        funes_home / "memory", derived=funes_home / "derived", writable=True
+    ) as opened:
         yield opened
 
 
@@ -165,9 +167,7 @@ def test_a_moved_trace_stays_one_session(memory: Memory, projects: Path) -> None
     assert (session.chunks, session.source_path) == (2, str(moved))
 
 
-def test_a_copy_that_lives_beside_its_original_adds_nothing(
-    memory: Memory, projects: Path
-) -> None:
+def test_a_copy_that_lives_beside_its_original_adds_nothing(memory: Memory, projects: Path) -> None:
     read(write(projects / "a" / "s1.jsonl", [record("one", uuid="u1")]), projects, memory)
     copy = write(projects / "b" / "s1.jsonl", [record("one", uuid="u1")])
     assert read(copy, projects, memory).new == 0
@@ -246,3 +246,22 @@ def test_problems_are_listed_by_place(memory: Memory, projects: Path) -> None:
     assert [(one.line, one.kind) for one in done.problems] == [(2, "bad_line")]
     assert [one.line for one in memory.catalog.problems()] == [2]
     assert texts(memory, "s1") == ["one", "two"]
+
+
+def test_a_forgotten_session_does_not_come_back(memory: Memory, projects: Path) -> None:
+    path = write(projects / "p" / "s1.jsonl", [record("one", uuid="u1")])
+    read(path, projects, memory)
+    assert memory.forget_session("s1") == 1
+    append(path, [record("two", uuid="u2")])
+    assert read(path, projects, memory).new == 0
+    assert texts(memory, "s1") == []
+    assert memory.catalog.session("s1") is None
+
+
+def test_copied_turns_count_once_and_short_ids_by_session(memory: Memory, projects: Path) -> None:
+    long = "aaaaaaaa-0000-4000-8000-000000000001"
+    for name in ("s1", "s2"):
+        records = [record("same", uuid=long), record("short id", uuid="7")]
+        read(write(projects / "p" / f"{name}.jsonl", records), projects, memory)
+    memory.count_turns()
+    assert memory.turns == 3
