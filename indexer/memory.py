@@ -289,7 +289,7 @@ class Memory:
         self.catalog.shrink()
 
     def count_turns(self) -> None:
-        """Count turns anew after changes; one that a resumed or forked session copies counts once."""
+        """Count turns anew after changes; what a resumed or forked session copies counts once."""
         if self.catalog.get("turns_at") == self.generation:
             return
         keys = set(self.catalog.pending_turns())

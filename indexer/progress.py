@@ -73,7 +73,7 @@ class Meter:
         self._last, self._last_done = now, done
 
     def eta_s(self) -> float | None:
-        """Return the seconds left at the mean of the recent and the whole run's rate, None at first."""
+        """Return the seconds left at the mean of recent and overall rate, None at first."""
         elapsed = self._clock() - self._start
         if not self._done or elapsed < _WARM_UP_S:
             return None
