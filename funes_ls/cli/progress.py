@@ -98,6 +98,9 @@ def _bars() -> "Iterator[Progress]":
 
 def _draw(bars: "RichProgress", tasks: "dict[str, TaskID]", event: IndexEvent) -> None:
     if event.phase not in tasks:
+        for earlier in tasks.values():  # a phase ends where the next one begins
+            bars.update(earlier, total=bars.tasks[earlier].total or 1)
+            bars.update(earlier, completed=bars.tasks[earlier].total)
         tasks[event.phase] = bars.add_task(_WHAT[event.phase], total=None, detail="")
     detail = _line(event).removeprefix(_WHAT[event.phase]).removeprefix(", ")
     bars.update(tasks[event.phase], completed=event.done, total=event.total or None, detail=detail)
