@@ -1,8 +1,10 @@
 """What agents and people read is a contract: the layouts, byte for byte.
 
-Words only and without the age weight, so that nothing depends on the clock or the processor.
+Words only and without the age weight, so that nothing depends on the clock or the processor; the
+digits of scores are blanked, since tuning the ranking is no change of the layout.
 """
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,7 +29,20 @@ RECALLS = {
 def test_recall(name: str, samples: Path, golden: Callable[[str, str], None]) -> None:
     ran = funes("recall", "--half-life", "0", *RECALLS[name])
     assert ran.code == 0, ran.err
-    golden(name, ran.out)
+    golden(name, blanked(ran.out))
+
+
+def blanked(text: str) -> str:
+    """Return hits with the digits of their score and of the `--explain` line as `n`."""
+    lines = [
+        re.sub(r"\d", "n", line) if line.startswith("  ? ") else blank_score(line)
+        for line in text.splitlines(keepends=True)
+    ]
+    return "".join(lines)
+
+
+def blank_score(line: str) -> str:
+    return re.sub(r"score=\d\.\d{3}$", "score=n.nnn", line)
 
 
 @pytest.mark.parametrize("layout", ["agent", "human"])
