@@ -13,6 +13,8 @@ from funes_ls.retrieval.lineage import Lineage
 
 #: Shorter turn ids are counters that unrelated sessions share.
 _TELLING_ID = 8
+#: Nobody says this much twice in the same words: it was copied, or handed out (an AGENTS.md).
+_TELLING_CHARS = 300
 
 
 class Folded(Struct, frozen=True, kw_only=True):
@@ -34,9 +36,9 @@ class Folded(Struct, frozen=True, kw_only=True):
 def fold(rows: Sequence[Row], lineages: Mapping[str, Lineage]) -> list[Folded]:
     """Return the passages of rows given best first, still best first, one per turn.
 
-    Copies are: the same turn, place and text in any sessions; the same text, role and block type
-    in one session or in sessions that descend from one another. Of several passages of one turn
-    the best stays.
+    Copies have the same text, role and block type, and are of one session, of sessions that
+    descend from one another, or of any sessions when they also share turn and place in it, time
+    and folder, or are long. Of several passages of one turn the best stays.
     """
     groups: list[list[int]] = []
     known: dict[tuple[object, ...], int] = {}
@@ -59,9 +61,14 @@ def turn_key(row: Row) -> tuple[str, str, int]:
 def _keys(row: Row, lineages: Mapping[str, Lineage]) -> list[tuple[object, ...]]:
     lineage = lineages.get(row.session_id)
     family = lineage.root if lineage else row.session_id
-    keys: list[tuple[object, ...]] = [("family", family, row.role, row.block_type, row.text)]
+    said = (row.role, row.block_type, row.text)
+    keys: list[tuple[object, ...]] = [("family", family, *said)]
     if len(row.turn_uuid) >= _TELLING_ID:
-        keys.append(("turn", row.turn_uuid, row.block_idx, row.split_idx, row.text))
+        keys.append(("turn", row.turn_uuid, row.block_idx, row.split_idx, *said))
+    if lineage and lineage.cwd and row.ts:
+        keys.append(("moment", lineage.cwd, row.ts, *said))
+    if len(row.text) >= _TELLING_CHARS:
+        keys.append(("long", *said))
     return keys
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 _DEEPEST = 64
 
@@ -11,12 +11,14 @@ class Lineage(Struct, frozen=True, kw_only=True):
     """Where a session stands among its relatives.
 
     Attributes:
+        cwd: The folder it ran in, "" when unknown.
         parent_id: The session it was forked, continued or sent out from, "" when none.
         root: The oldest known ancestor, itself when it has none.
         started_us: UTC microseconds, None when unknown.
     """
 
     session_id: str
+    cwd: str = ""
     subagent: bool = False
     parent_id: str = ""
     root: str = ""
@@ -28,15 +30,8 @@ def with_roots(sessions: Iterable[Lineage]) -> dict[str, Lineage]:
     """Return the sessions by id with `root` filled in; loops and long chains end quietly."""
     by_id = {session.session_id: session for session in sessions}
     return {
-        session.session_id: Lineage(
-            session_id=session.session_id,
-            subagent=session.subagent,
-            parent_id=session.parent_id,
-            root=_root(session, by_id),
-            started_us=session.started_us,
-            ended_us=session.ended_us,
-        )
-        for session in by_id.values()
+        session_id: structs.replace(session, root=_root(session, by_id))
+        for session_id, session in by_id.items()
     }
 
 

@@ -83,6 +83,7 @@ def lineages_of(session_ids: Iterable[str], catalog: Catalog) -> dict[str, Linea
                 one.session_id,
                 Lineage(
                     session_id=one.session_id,
+                    cwd=one.cwd,
                     subagent=one.subagent,
                     parent_id=one.parent_id,
                     started_us=one.started_us,

@@ -55,6 +55,26 @@ def test_counters_as_turn_ids_do_not_make_copies(funes_home: Path) -> None:
         assert len(hits(memory)) == 2
 
 
+def test_a_copy_of_a_session_file_is_folded_by_time_and_folder(funes_home: Path) -> None:
+    rows = [said("kept", 0, QUESTION), said("moved", 0, QUESTION), said("else", 0, QUESTION)]
+    sessions = [
+        session("kept", cwd="/work/demo", started_us=1),
+        session("moved", cwd="/work/demo", started_us=2),
+        session("else", cwd="/work/other", started_us=3),
+    ]
+    with memory_of(funes_home, rows, sessions=sessions) as memory:
+        got = {hit.session_id: hit.also_in for hit in hits(memory)}
+    assert got == {"kept": ("moved",), "else": ()}
+
+
+def test_a_long_text_handed_to_every_session_is_one_hit(funes_home: Path) -> None:
+    handed = "Rules of this repository: the bloom filter stays. " * 8
+    rows = [said(f"s{n}", 0, handed, ts=f"2026-03-0{n}T10:00:00Z") for n in (1, 2, 3)]
+    with memory_of(funes_home, rows) as memory:
+        [hit] = hits(memory)
+    assert (hit.session_id, hit.also_in) == ("s1", ("s2", "s3"))
+
+
 def test_a_fork_with_new_ids_is_folded_into_its_parent(funes_home: Path) -> None:
     rows = [said("fork", 0, QUESTION), said("parent", 0, QUESTION)]
     sessions = [session("fork", parent_id="parent", link="fork", started_us=0), session("parent")]
