@@ -33,9 +33,9 @@ def test_recall(name: str, samples: Path, golden: Callable[[str, str], None]) ->
 
 
 def blanked(text: str) -> str:
-    """Return hits with the digits of their score and of the `--explain` line as `n`."""
+    """Return hits with the numbers of their score and of the `--explain` line as `n`."""
     lines = [
-        re.sub(r"\d", "n", line) if line.startswith("  ? ") else blank_score(line)
+        re.sub(r"\d+(?:\.\d+)?", "n", line) if line.startswith("  ? ") else blank_score(line)
         for line in text.splitlines(keepends=True)
     ]
     return "".join(lines)
