@@ -164,11 +164,11 @@ class _SessionWriter:
         self._is_forgotten = self._session_id in self._memory.catalog.tombstones()
         meta = self._reading.session
         self._repo = repo_of(meta.cwd, meta.remotes)
-        known = self._memory.catalog.session(self._session_id)
-        self._check_ids = known is not None or self._session_id != turn.session_id
-        self._is_rewrite = known is not None and not self._is_tail and self._same_source()
-        if known is not None and not self._is_tail and not self._is_rewrite:
-            self._state.chunks = known.chunks  # the trace moved; its rows are here
+        known = self._memory.catalog.session(self._session_id) is not None
+        # Rows without a session record are what a killed run left; the trace may differ by now.
+        left_over = not known and self._memory.catalog.has_pending(self._session_id)
+        self._check_ids = known or left_over or self._session_id != turn.session_id
+        self._is_rewrite = left_over or (known and not self._is_tail and self._same_source())
 
     def _claimed(self, session_id: str) -> str:
         """Return the id to store under: the trace's own unless another living trace has it."""
@@ -284,22 +284,33 @@ class _SessionWriter:
             self._removed += len(ids)
 
     def _finish(self) -> None:
-        self._flush()
-        if self._is_rewrite and not self._failed:
-            stored = self._memory.session_rows(self._session_id)
-            gone = [row.id for row in stored if row.id not in self._seen_ids]
-            self._remove(gone)
-            self._state.chunks = len(stored) - len(gone)
-        else:
-            self._state.chunks += self._new
+        if self._is_rewrite:
+            self._flush()  # removals reach the dataset, which no transaction of ours covers
+            self._take_back()
         catalog = self._memory.catalog
         with catalog.transaction():
+            self._flush()
+            self._state.chunks = self._session_chunks()
             if self._state.chunks:
                 catalog.put_session(self._session_record())
                 catalog.put_files(self._session_id, self._files)
             if not self._failed:
                 catalog.put_source(self._source_record())
             (catalog.add_problems if self._is_tail else self._put_problems)(self._problems)
+
+    def _take_back(self) -> None:
+        """Remove stored rows that the trace, read to its end, no longer has."""
+        if not self._failed:
+            stored = self._memory.session_rows(self._session_id)
+            self._remove([row.id for row in stored if row.id not in self._seen_ids])
+
+    def _session_chunks(self) -> int:
+        """Return how many rows of the session are stored; counted where some were before."""
+        if not self._session_id or self._is_forgotten:
+            return 0
+        if self._new == self._total and not self._is_rewrite:
+            return self._state.chunks + self._new
+        return len(self._memory.session_rows(self._session_id))
 
     def _put_problems(self, problems: list[Problem]) -> None:
         self._memory.catalog.put_problems(self._unit.key, problems)

@@ -265,3 +265,18 @@ def test_copied_turns_count_once_and_short_ids_by_session(memory: Memory, projec
         read(write(projects / "p" / f"{name}.jsonl", records), projects, memory)
     memory.count_turns()
     assert memory.turns == 3
+
+
+def test_rows_a_killed_run_left_are_taken_up(memory: Memory, projects: Path) -> None:
+    path = write(projects / "p" / "s1.jsonl", [record("one", uuid="u1"), record("two", uuid="u2")])
+    read(path, projects, memory)
+    with memory.catalog.transaction():  # as if the run died before it noted what it had read
+        memory.catalog.forget_source(str(path))
+        memory.catalog.forget_session("s1")
+    assert memory.catalog.session("s1") is None
+    write(path, [record("one", uuid="u1"), record("two, changed", uuid="u2")])
+    assert read(path, projects, memory).removed == 1
+    assert texts(memory, "s1") == ["one", "two, changed"]
+    session = memory.catalog.session("s1")
+    assert session is not None
+    assert (session.chunks, session.turns) == (2, 2)
