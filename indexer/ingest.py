@@ -284,13 +284,13 @@ class _SessionWriter:
             self._removed += len(ids)
 
     def _finish(self) -> None:
-        if self._is_rewrite:
-            self._flush()  # removals reach the dataset, which no transaction of ours covers
+        # Outside the transaction below: words are added as rows are queued, and cannot be undone.
+        self._flush()
+        if self._is_rewrite and not self._failed:
             self._take_back()
+        self._state.chunks = self._session_chunks()
         catalog = self._memory.catalog
         with catalog.transaction():
-            self._flush()
-            self._state.chunks = self._session_chunks()
             if self._state.chunks:
                 catalog.put_session(self._session_record())
                 catalog.put_files(self._session_id, self._files)
@@ -300,9 +300,8 @@ class _SessionWriter:
 
     def _take_back(self) -> None:
         """Remove stored rows that the trace, read to its end, no longer has."""
-        if not self._failed:
-            stored = self._memory.session_rows(self._session_id)
-            self._remove([row.id for row in stored if row.id not in self._seen_ids])
+        stored = self._memory.session_rows(self._session_id)
+        self._remove([row.id for row in stored if row.id not in self._seen_ids])
 
     def _session_chunks(self) -> int:
         """Return how many rows of the session are stored; counted where some were before."""
