@@ -115,7 +115,8 @@ class Hit(Struct, frozen=True, kw_only=True):
         rank: From 1.
         score: In 0..1, comparable within one answer only.
         inner_id: The session's id as its harness knows it, for reopening; "" when the same.
-        ts: As recorded when that is a time, else ISO 8601 of the nearest known one, else "".
+        ts: As recorded when that is a date, else ISO 8601 of it or of the nearest known time,
+            else "".
         age_s: Seconds since the hit was said, 0 for future times, None when unknown.
         embedded: False while the chunk is findable by words only.
         also_in: Ids of other sessions that hold this very passage (resumed, forked, replayed).

@@ -36,8 +36,12 @@ def hits_of(work: Plan, memory: Memory, passages: Sequence[Ranked]) -> tuple[Hit
 
 
 def shown_ts(row: Row) -> str:
-    """Return the recorded time when it is one, else the nearest known time, else ""."""
-    return row.ts if parse_ts(row.ts) is not None else format_us(row.ts_us)
+    """Return the recorded time when it is a date, else the nearest known one as ISO, else ""."""
+    at = parse_ts(row.ts)
+    # Bare numbers (epoch seconds or milliseconds) are times, but no person reads them.
+    return (
+        row.ts if at is not None and "-" in row.ts else format_us(row.ts_us if at is None else at)
+    )
 
 
 def _hit(

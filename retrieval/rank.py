@@ -1,4 +1,4 @@
-"""Orders the mixed candidates: prior, context, fold, rerank, age."""
+"""Orders the mixed candidates: prior, context, echoes, fold, rerank, age."""
 
 from collections.abc import Iterable
 
@@ -9,6 +9,7 @@ from funes_ls.indexer.catalog import Catalog
 from funes_ls.indexer.memory import Memory, Row
 from funes_ls.retrieval.answers import Explain
 from funes_ls.retrieval.context import with_context
+from funes_ls.retrieval.echo import past_echoes
 from funes_ls.retrieval.fold import Folded, fold
 from funes_ls.retrieval.fuse import Pool, Scores
 from funes_ls.retrieval.lineage import Lineage, with_roots
@@ -51,7 +52,7 @@ def ranked(
         tool_use=request.prior_tool_use,
         tool_result=request.prior_tool_result,
     )
-    base = with_context(rows, pool.fused[at] * prior)
+    base = past_echoes(work.text, rows, with_context(rows, pool.fused[at] * prior))
     order = np.argsort(-base, kind="stable")
     lineages = lineages_of({row.session_id for row in rows}, memory.catalog)
     passages = fold([rows[index] for index in order], lineages)

@@ -1,7 +1,7 @@
 """Answers a question from a memory: words first, then everything that is known.
 
-Stages, each a function of its own: plan → words → vectors → mix → prior → context → fold →
-rerank → age → final form and neighbours. Between them the asker may lose interest.
+Stages, each a function of its own: plan → words → vectors → mix → prior → context → echoes →
+fold → rerank → age → final form and neighbours. Between them the asker may lose interest.
 """
 
 import logging

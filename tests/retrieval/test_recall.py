@@ -165,6 +165,19 @@ def test_age_decides_between_equals_and_can_be_turned_off(funes_home: Path) -> N
     assert aged.hits[0].age_s == 14 * 3600
 
 
+def test_a_question_asked_before_gives_its_answer_first(funes_home: Path) -> None:
+    rows = [
+        said("alpha", 0, "Why does the pager retry three times?"),
+        said("alpha", 1, "Because the gateway drops the first packet after idle, the pager "
+             "retries.", role="assistant"),
+        said("beta", 0, "The pager shall not retry, why would it retry three times here"),
+    ]  # fmt: skip
+    with memory_of(funes_home, rows) as memory:
+        got = ask(memory, "why does the pager retry three times", half_life_days=0.0).hits
+    assert [(hit.session_id, hit.seq) for hit in got[:2]] == [("alpha", 1), ("alpha", 0)]
+    assert got[0].score > got[1].score
+
+
 def test_times_are_shown_as_recorded_or_as_the_nearest_known(funes_home: Path) -> None:
     rows = [
         said("alpha", 0, "valve note one", ts="1704448801000"),
@@ -173,7 +186,7 @@ def test_times_are_shown_as_recorded_or_as_the_nearest_known(funes_home: Path) -
     ]
     with memory_of(funes_home, rows) as memory:
         shown = {hit.text: (hit.ts, hit.age_s) for hit in ask(memory, "valve note").hits}
-    assert shown["valve note one"][0] == "1704448801000"
+    assert shown["valve note one"][0] == "2024-01-05T10:00:01Z"
     assert shown["valve note three"] == ("", None)
     assert "1970" not in str(shown)
 
