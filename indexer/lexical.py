@@ -42,7 +42,7 @@ _MOST_COMPLETIONS = 20
 _NAME_BOOST = 1.0
 _PHRASE_BOOST = 1.0
 #: What a part of a camel-case name weighs against a word.
-_PART_BOOST = 0.5
+_PART_BOOST = 0.15
 _QUOTED = re.compile('"([^"]+)"|\u201c([^\u201d]+)\u201d')
 _CODE_POINT = re.compile(r"\\u([0-9a-fA-F]{4})")
 #: JSON's escapes, a backslash's own aside while the others are undone.

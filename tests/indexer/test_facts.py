@@ -8,7 +8,9 @@ import pytest
 from funes_ls.indexer.facts import touched_paths
 from funes_ls.indexer.model import Block
 
-PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x\n+y\n*** Add File: b.md\n+z\n*** End Patch"
+PATCH = (
+    "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x\n+y\n*** Add File: b.md\n+z\n*** End Patch"
+)
 
 
 def call(args: Any) -> Block:
@@ -26,7 +28,10 @@ def call(args: Any) -> Block:
         (PATCH, ["src/a.py", "b.md"]),
         ({"input": PATCH}, ["src/a.py", "b.md"]),
         ({"command": ["bash", "-lc", f"apply_patch <<'E'\n{PATCH}\nE"]}, ["src/a.py", "b.md"]),
-        ("*** Begin Patch\n*** Update File: a\n*** Move to: c d.py\n*** End Patch", ["a", "c d.py"]),
+        (
+            "*** Begin Patch\n*** Update File: a\n*** Move to: c d.py\n*** End Patch",
+            ["a", "c d.py"],
+        ),
         ({"command": "ls /tmp"}, []),
         ({"file_path": 3}, []),
         ({"edits": "not a list of edits"}, []),

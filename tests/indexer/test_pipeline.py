@@ -42,7 +42,9 @@ class CountingEmbedder:
 
 @pytest.fixture
 def memory(funes_home: Path) -> Iterator[Memory]:
-    with open_memory(funes_home / "memory", derived=funes_home / "derived", writable=True) as opened:
+    with open_memory(
+        funes_home / "memory", derived=funes_home / "derived", writable=True
+    ) as opened:
         yield opened
 
 
@@ -107,9 +109,7 @@ def test_identical_texts_are_embedded_once(memory: Memory, projects: Path) -> No
     assert embedder.seen == ["the same"]
 
 
-def test_a_used_up_budget_leaves_the_rest_findable_by_words(
-    memory: Memory, projects: Path
-) -> None:
+def test_a_used_up_budget_leaves_the_rest_findable_by_words(memory: Memory, projects: Path) -> None:
     write(projects / "p" / "s.jsonl", [record(f"text {n}", uuid=f"u{n}") for n in range(3)])
     index_words(projects, memory)
     report = embed(memory, CountingEmbedder(), budget_s=0.0)
