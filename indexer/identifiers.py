@@ -20,8 +20,6 @@ _KINDS = (
     + b" " * 128
 )
 _CHANGES = (b"aA", b"AAa")
-_HUMPS = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
-_HUMPED = re.compile(r"[A-Z]*[a-z]+[A-Z][0-9A-Za-z]*|[A-Z]{2,}[a-z]{2,}")
 _HUMPS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 #: More parts than this, and it is not a name but encoded data.
 _MOST_HUMPS = 8
@@ -32,6 +30,8 @@ _SIGNED = {
     "C#": ("csharp", re.compile(r"\bc#", re.IGNORECASE)),
     "F#": ("fsharp", re.compile(r"\bf#", re.IGNORECASE)),
 }
+#: What stands for such a language in the index: as good as a word of the text.
+SIGNED_WORDS = frozenset(word for word, _ in _SIGNED.values())
 
 #: Names as people type them: words joined by signs, with no space between.
 _NAME = re.compile(r"[^\W_]+(?:[^\w\s,;()\[\]{}<>|\"“”?!]{0,3}_{0,3}[^\W_]+)+|\w+")

@@ -3,6 +3,7 @@
 Derived from the rows: it holds ids and postings, no text, and is rebuilt whenever it does not fit.
 """
 
+import itertools
 import math
 import os
 import re
@@ -19,6 +20,7 @@ from msgspec import Struct
 
 from funes_ls.indexer.errors import BackendError, MemoryStateError
 from funes_ls.indexer.identifiers import (
+    SIGNED_WORDS,
     further_words,
     hash_prefixes,
     is_hash,
@@ -28,7 +30,7 @@ from funes_ls.indexer.identifiers import (
 from funes_ls.indexer.model import Chunk
 
 #: Number of the index's own layout; raise it whenever fields or term rules change.
-FORMAT = 2
+FORMAT = 3
 _MARK = "funes.json"
 _HEAP_BYTES = 160_000_000
 _WRITER_THREADS = 2
@@ -43,6 +45,8 @@ _NAME_BOOST = 1.0
 _PHRASE_BOOST = 1.0
 #: What a part of a camel-case name weighs against a word.
 _PART_BOOST = 0.15
+#: Neighbouring words asked as neighbouring parts of one name, at most.
+_MOST_PAIRS = 40
 _QUOTED = re.compile('"([^"]+)"|\u201c([^\u201d]+)\u201d')
 _CODE_POINT = re.compile(r"\\u([0-9a-fA-F]{4})")
 #: JSON's escapes, a backslash's own aside while the others are undone.
@@ -288,9 +292,14 @@ class LexicalIndex:
             whole = Query.boost_query(self._term("text", word), weight)
             clauses.append((Occur.Should, whole))
             if frequency := int(searcher.doc_freq("parts", word)):
-                worth = _PART_BOOST * _rarity(frequency, searcher.num_docs)
+                worth = 1.0 if word in SIGNED_WORDS else _PART_BOOST
+                worth *= _rarity(frequency, searcher.num_docs)
                 part = Query.const_score_query(self._term("parts", word), worth)
                 clauses.append((Occur.Should, part))
+        for pair, frequency in self._pairs(text):
+            parts = Query.phrase_query(self._schema, "parts", list(pair))
+            worth = _NAME_BOOST * _rarity(frequency, searcher.num_docs)
+            clauses.append((Occur.Should, Query.const_score_query(parts, worth)))
         for term in dict.fromkeys(unspaced_terms(text, singles=False)):
             clauses.append((Occur.Should, self._term("cjk", term)))
         names = joined_names(text)[:_MOST_NAMES]
@@ -303,6 +312,16 @@ class LexicalIndex:
             if exact := self._phrase(phrase):
                 clauses.append((Occur.Must, Query.boost_query(exact, _PHRASE_BOOST)))
         return Query.boolean_query(clauses) if clauses else None
+
+    def _pairs(self, text: str) -> list[tuple[tuple[str, str], int]]:
+        """Return neighbouring words that may be parts of one name, and how often the rarer is."""
+        searcher = self._index.searcher()
+        pairs = dict.fromkeys(itertools.pairwise(self._analyzer.analyze(text)))
+        counted = (
+            (pair, min(int(searcher.doc_freq("parts", word)) for word in pair))
+            for pair in itertools.islice(pairs, _MOST_PAIRS)
+        )
+        return [(pair, frequency) for pair, frequency in counted if frequency]
 
     def _phrase(self, text: str) -> Any:
         """Return a query for the words of a text side by side, None for fewer than two words."""
@@ -400,7 +419,7 @@ def _schema() -> Any:
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     builder.add_integer_field("ts_us", indexed=True, fast=True)
     builder.add_text_field("text", tokenizer_name="stemmed", index_option="position")
-    builder.add_text_field("parts", tokenizer_name="stemmed", index_option="freq")
+    builder.add_text_field("parts", tokenizer_name="stemmed", index_option="position")
     builder.add_text_field("cjk", tokenizer_name="terms", index_option="freq")
     return builder.build()
 
