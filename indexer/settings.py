@@ -41,7 +41,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     half_life_days: float = 30.0
     age_floor: float = 0.85
     neighbors: int = 1
-    vector_weight: float = 0.6
+    vector_weight: float = 0.65
     prior_tool_use: float = 0.9
     prior_tool_result: float = 0.8
     budget_s: float = 60.0

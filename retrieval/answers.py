@@ -66,7 +66,7 @@ class RecallRequest(Struct, frozen=True, kw_only=True):
     half_life_days: float = 30.0
     age_floor: float = 0.85
     neighbors: int = 1
-    vector_weight: float = 0.6
+    vector_weight: float = 0.65
     prior_tool_use: float = 0.9
     prior_tool_result: float = 0.8
     filter: RecallFilter = RecallFilter()
@@ -82,7 +82,7 @@ class Explain(Struct, frozen=True, kw_only=True):
         words_score: BM25 score, None without a rank.
         vector_score: Cosine, None when the chunk has no vector or the leg did not run.
         fused: The mix of both legs, in 0..1.
-        prior: Factor of the block type.
+        prior: Factor of the block type and, for passing remarks, of brevity.
         age: Factor of the age.
     """
 

@@ -1,4 +1,4 @@
-"""Orders the mixed candidates: prior, context, echoes, fold, rerank, age."""
+"""Orders the mixed candidates: priors, context, echoes, fold, rerank, age."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ from funes_ls.retrieval.fold import Folded, fold
 from funes_ls.retrieval.fuse import Pool, Scores
 from funes_ls.retrieval.lineage import Lineage, with_roots
 from funes_ls.retrieval.plan import Plan
-from funes_ls.retrieval.prior import prior_factors
+from funes_ls.retrieval.prior import brevity_factors, prior_factors
 from funes_ls.retrieval.recency import age_factors
 from funes_ls.retrieval.rerank import Reranker
 
@@ -52,6 +52,7 @@ def ranked(
         tool_use=request.prior_tool_use,
         tool_result=request.prior_tool_result,
     )
+    prior *= brevity_factors([len(row.text) for row in rows])
     base = past_echoes(work.text, rows, with_context(rows, pool.fused[at] * prior))
     order = np.argsort(-base, kind="stable")
     lineages = lineages_of({row.session_id for row in rows}, memory.catalog)
