@@ -53,8 +53,10 @@ _OTHER_BYTES = bytes(set(range(256)) - {0xE0, 0xE1, *range(0xE3, 0xEE), 0xEF, 0x
 def further_words(text: str) -> list[str]:
     """Return words that a text holds but that splitting at signs does not give, in no order."""
     words: list[str] = []
-    for name in _humped(text):
-        words += humps(name)
+    for humped in _humped(text):
+        words += humps(humped.decode("ascii"))
+    if "#" not in text and "++" not in text:
+        return words
     for name, (word, pattern) in _SIGNED.items():
         # The plain look first: it costs nothing, and hardly any text has one of these.
         if (name in text or name.lower() in text) and pattern.search(text):
@@ -62,17 +64,18 @@ def further_words(text: str) -> list[str]:
     return words
 
 
-def _humped(text: str) -> set[str]:
-    """Return the words of ASCII letters and digits in which the case changes."""
+def _humped(text: str) -> dict[bytes, None]:
+    """Return the words of ASCII letters and digits in which the case changes, each once."""
     data = text.encode("utf-8", "replace")
     kinds = data.translate(_KINDS)
-    names: set[str] = set()
+    names: dict[bytes, None] = {}
     for change in _CHANGES:
         at = kinds.find(change)
         while at >= 0:
             end = kinds.find(b" ", at)
-            end = len(kinds) if end < 0 else end
-            names.add(data[kinds.rfind(b" ", 0, at) + 1 : end].decode("ascii"))
+            if end < 0:
+                end = len(kinds)
+            names[data[kinds.rfind(b" ", 0, at) + 1 : end]] = None
             at = kinds.find(change, end)
     return names
 

@@ -91,6 +91,23 @@ class LexicalMark(Struct, frozen=True, kw_only=True):
     index_id: str
 
 
+class _Entry(Struct, kw_only=True, omit_defaults=True, gc=False):
+    """What the index is given of a row, see `_schema`; a field without anything is left out."""
+
+    id: str
+    session_id: str
+    block_type: str
+    tool: str
+    harness: str
+    text: str
+    parts: str = ""
+    cjk: str = ""
+    ts_us: int | None = None
+
+
+_encode = msgspec.json.Encoder().encode
+
+
 def searchable_text(text: str, block_type: str) -> str:
     """Return a row's text as words: JSON escapes undone in tool calls, Unicode made uniform."""
     if "\\" in text and _holds_json(text, block_type):
@@ -200,15 +217,14 @@ class LexicalIndex:
             rows: Rows to add.
             replace: Take out rows of the same ids first; needed only where there may be some.
         """
-        from tantivy import Document
-
         writer = self._open_writer()
         added = 0
         try:
             for row in rows:
                 if replace:
                     writer.delete_documents_by_term("id", row.id)
-                writer.add_document(Document(**_fields(row)))
+                # As JSON: it crosses into tantivy in one piece, in half the time of a `Document`.
+                writer.add_json(_encode(_entry(row)).decode())
                 added += 1
         except (OSError, ValueError) as exc:
             raise _disk(self.path, exc) from exc
@@ -390,24 +406,19 @@ def _rarity(frequency: int, total: int) -> float:
     return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
 
 
-def _fields(row: Chunk) -> dict[str, Any]:
+def _entry(row: Chunk) -> _Entry:
     text = searchable_text(row.text, row.block_type)
-    further = further_words(text)
-    fields: dict[str, Any] = {
-        "id": row.id,
-        "session_id": row.session_id,
-        "block_type": row.block_type,
-        "tool": row.tool_name or "",
-        "harness": row.harness,
-        "text": text,
-    }
-    if further:
-        fields["parts"] = " ".join(further)
-    if row.ts_us is not None:
-        fields["ts_us"] = row.ts_us
-    if not text.isascii():
-        fields["cjk"] = " ".join(unspaced_terms(text))
-    return fields
+    return _Entry(
+        id=row.id,
+        session_id=row.session_id,
+        block_type=row.block_type,
+        tool=row.tool_name or "",
+        harness=row.harness,
+        text=text,
+        parts=" ".join(further_words(text)),
+        cjk="" if text.isascii() else " ".join(unspaced_terms(text)),
+        ts_us=row.ts_us,
+    )
 
 
 def _schema() -> Any:
