@@ -95,13 +95,24 @@ def chunk_id(session_id: str, turn_uuid: str, block_idx: int, split_idx: int) ->
     return digest.hexdigest()[:16]
 
 
-def chunks_of(turn: Turn, *, compat: bool = False) -> Iterator[Chunk]:
-    """Yield the chunks of a turn, in block and split order; `ts_us` and `repo` are left unset.
+def chunks_of(
+    turn: Turn,
+    *,
+    compat: bool = False,
+    session_id: str = "",
+    repo: str = "",
+    ts_us: int | None = None,
+) -> Iterator[Chunk]:
+    """Yield the chunks of a turn, in block and split order.
 
     Args:
         turn: The turn to cut.
         compat: True for the chunks of the compat profile (of a turn with `extra` False), False
             for those that are stored: funes's own answers left out, unusable text replaced.
+        session_id: Session they are stored under where that is not the turn's; ids do not depend
+            on it.
+        repo: As in `Chunk`.
+        ts_us: As in `Chunk`.
     """
     blocks = turn.blocks if compat or turn.ext_blocks is None else turn.ext_blocks
     uuid = turn.compat_uuid if compat and turn.compat_uuid is not None else turn.turn_uuid
@@ -109,7 +120,25 @@ def chunks_of(turn: Turn, *, compat: bool = False) -> Iterator[Chunk]:
         if block.own and not compat:
             continue
         for split_idx, piece in enumerate(split(render_elided(block))):
-            yield _chunk(turn, block, uuid, block_idx, split_idx, piece)
+            yield Chunk(
+                id=chunk_id(turn.session_id, uuid, block_idx, split_idx),
+                text=piece,
+                session_id=session_id or turn.session_id,
+                workdir=turn.workdir,
+                turn_uuid=uuid,
+                parent_uuid=turn.parent_uuid,
+                seq=turn.seq,
+                ts=turn.ts,
+                role=turn.role,
+                block_type=block.block_type,
+                tool_name=block.tool_name,
+                source_path=turn.source_path,
+                block_idx=block_idx,
+                split_idx=split_idx,
+                harness=turn.harness,
+                repo=repo,
+                ts_us=ts_us,
+            )
 
 
 def render_elided(block: Block) -> str:
@@ -123,28 +152,6 @@ def render_elided(block: Block) -> str:
             tool_name=block.tool_name,
             tool_use_id=block.tool_use_id,
         )
-    )
-
-
-def _chunk(
-    turn: Turn, block: Block, uuid: str, block_idx: int, split_idx: int, piece: str
-) -> Chunk:
-    return Chunk(
-        id=chunk_id(turn.session_id, uuid, block_idx, split_idx),
-        text=piece,
-        session_id=turn.session_id,
-        workdir=turn.workdir,
-        turn_uuid=uuid,
-        parent_uuid=turn.parent_uuid,
-        seq=turn.seq,
-        ts=turn.ts,
-        role=turn.role,
-        block_type=block.block_type,
-        tool_name=block.tool_name,
-        source_path=turn.source_path,
-        block_idx=block_idx,
-        split_idx=split_idx,
-        harness=turn.harness,
     )
 
 

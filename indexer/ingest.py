@@ -193,10 +193,7 @@ class _SessionWriter:
             if block.block_type == "tool_use" and not block.own:
                 self._files.update(dict.fromkeys(touched_paths(block)))
         when = self._time_of(turn)
-        rows = [
-            replace(row, session_id=self._session_id, repo=self._repo, ts_us=when)
-            for row in chunks_of(turn)
-        ]
+        rows = list(chunks_of(turn, session_id=self._session_id, repo=self._repo, ts_us=when))
         if not self._thinking:
             # Thinking that an earlier run stored is left out of this one, not taken back.
             self._seen_ids.update(row.id for row in rows if row.block_type == "thinking")

@@ -29,7 +29,9 @@ def _from_iso(text: str) -> int | None:
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // timedelta(microseconds=1)
+    since = moment - _EPOCH
+    # Dividing by a microsecond says the same, at four times the cost.
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def _from_number(value: float) -> int | None:

@@ -19,6 +19,8 @@ from funes_ls.indexer.traces.state import (
 
 #: Bad lines named one by one; a file of something else altogether has no end of them.
 MAX_BAD_LINES = 100
+#: Lines that both passes need are kept from the first, up to so many bytes, and read only once.
+_KEPT_BYTES = 4 << 20
 
 #: What a dialect makes of a record: a compat turn, one that compat loses, or one of a bare trace.
 Kind = Literal["compat", "extra", "bare"]
@@ -93,6 +95,8 @@ class JsonlReading:
         self.late_names = False
         self.failed = False
         self._bad_lines = 0
+        self._kept: dict[int, tuple[bytes | bytearray, lines.Content | None]] = {}
+        self._kept_bytes = 0
 
     @property
     def session(self) -> SessionMeta:
@@ -173,9 +177,23 @@ class JsonlReading:
                 return
             if line.too_long or not dialect.wanted(line.raw, state):
                 continue
-            record = lines.compat_record(line.raw)
-            if record is not None:
+            content = self._keep(line)
+            record = content.records[0] if content is not None and content.compat else None
+            if isinstance(record, dict):
                 dialect.scan(record, state)
+
+    def _keep(self, line: lines.Line) -> lines.Content | None:
+        """Return what a line holds and have it at hand for the second pass."""
+        content = lines.content(line.raw)
+        self._kept_bytes += len(line.raw)
+        if self._kept_bytes <= _KEPT_BYTES:
+            self._kept[line.end] = line.raw, content
+        return content
+
+    def _content_of(self, line: lines.Line) -> lines.Content | None:
+        """Return what a line holds, from the first pass where it has read this very line."""
+        raw, content = self._kept.pop(line.end, (b"", None))
+        return content if raw == line.raw else lines.content(line.raw)
 
     def _turns(self, file: BinaryIO, limit: int | None) -> Iterator[Turn | Problem]:
         state = self._state
@@ -186,7 +204,7 @@ class JsonlReading:
             if line.too_long:
                 yield from self._too_long(line)
                 continue
-            content = lines.content(line.raw)
+            content = self._content_of(line)
             if not line.whole and (content is None or not content.records or content.lost):
                 return
             state.lines += 1

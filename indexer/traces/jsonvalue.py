@@ -17,7 +17,8 @@ MAX_DEPTH = 127
 #: Beyond this a value cannot be written again within Python's recursion limit.
 MAX_CARE_DEPTH = 400
 _EXOTIC = re.compile(rb"[:\[,]\s*-(?:0[\s,}\]]|\d{19})|[:\[,]\s*\d{20}")
-_MINUS_ZERO = re.compile(rb"-0[\s,}\]]")
+#: Searched as they are: a pattern takes ten times as long.
+_MINUS_ZEROS = tuple(b"-0" + bytes([byte]) for byte in b",}] \t\n\r\f\v")
 #: Maps digits to 1 and all else to 0: finding a run of ones is much faster than a pattern.
 _DIGITS = bytes(byte in b"0123456789" for byte in range(256))
 _LONG_RUN = b"\1" * 19
@@ -67,7 +68,8 @@ def depth_over(value: Any, limit: int) -> bool:
 
 def is_exotic(raw: bytes | bytearray) -> bool:
     """Tell whether a text holds numbers that msgspec and serde_json read differently."""
-    if _MINUS_ZERO.search(raw) is None and _LONG_RUN not in raw.translate(_DIGITS):
+    minus_zero = any(form in raw for form in _MINUS_ZEROS)
+    if not minus_zero and _LONG_RUN not in raw.translate(_DIGITS):
         return False
     return _EXOTIC.search(raw) is not None
 

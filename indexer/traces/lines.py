@@ -14,6 +14,8 @@ from funes_ls.indexer.traces import jsonvalue
 #: Longer lines are passed over without being held.
 MAX_LINE_BYTES = 128 << 20
 _STEP = 1 << 20
+#: Most traces are smaller than a step: a buffer of that size is slower to get than to fill.
+_BUFFER = 1 << 18
 _NULS = re.compile("\0+")
 _RECORD_START = re.compile(r'\{\s*"(?:type|parentUuid|timestamp|ordinal|id|uuid|sessionId)"')
 _MAX_RESYNCS = 16
@@ -65,7 +67,7 @@ def open_trace(path: Path) -> BinaryIO:
     """Open a trace for reading; what is compressed with zstd is read as what it holds."""
     raw = path.open("rb", buffering=0)
     if path.suffix != ".zst":
-        return io.BufferedReader(raw, _STEP)
+        return io.BufferedReader(raw, _BUFFER)
     import zstandard  # heavy, and few traces need it
 
     decompressor = zstandard.ZstdDecompressor()
@@ -121,15 +123,6 @@ def content(raw: bytes | bytearray) -> Content | None:
         return Content((jsonvalue.parse(text),), True, False)
     except ValueError:
         return _with_care(text)
-
-
-def compat_record(raw: bytes | bytearray) -> dict[str, Any] | None:
-    """Return the record of a line that the compat profile takes, None for any other line."""
-    found = content(raw)
-    if found is None or not found.compat:
-        return None
-    record = found.records[0]
-    return record if isinstance(record, dict) else None
 
 
 def _with_care(text: str) -> Content:
