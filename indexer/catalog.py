@@ -138,6 +138,13 @@ class Catalog:
             finally:
                 self._depth -= 1
 
+    def settle(self) -> None:
+        """Make what the transaction under way has changed so far durable, and go on with it."""
+        with self._lock:
+            if self._depth:
+                self._db.execute("COMMIT")
+                self._db.execute("BEGIN IMMEDIATE")
+
     # Rows that wait for their vector
 
     def add_pending(

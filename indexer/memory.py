@@ -10,6 +10,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +99,7 @@ class Memory:
         self.writable = writable
         self.notes: list[str] = []
         self._uncommitted = 0
+        self._in_step = True
         self._committed_at = time.monotonic()
         self._dataset_ids: tuple[str, set[str]] = ("", set())
 
@@ -188,9 +190,26 @@ class Memory:
         if not fresh:
             return 0
         added = self.catalog.add_pending(fresh, started_us=started_us, subagent=subagent)
-        self.lexical.add(fresh)
+        with self._step():
+            self.lexical.add(fresh)
         self._uncommitted += len(fresh)
         return added
+
+    @contextmanager
+    def one_change(self) -> Iterator[None]:
+        """Make everything queued inside one change of the catalog, which is faster than many.
+
+        `commit_words` must not be called inside.
+        """
+        with self._step(), self.catalog.transaction():
+            yield
+
+    @contextmanager
+    def _step(self) -> Iterator[None]:
+        """Note, until the end is reached, that words and queue may differ by what is under way."""
+        outer, self._in_step = self._in_step, False
+        yield
+        self._in_step = outer
 
     def commit_words(self, *, only_if_due: bool = False) -> None:
         """Make every queued row searchable by words.
@@ -200,7 +219,9 @@ class Memory:
         waited = time.monotonic() - self._committed_at
         if only_if_due and self._uncommitted < _COMMIT_ROWS and waited < _COMMIT_S:
             return
-        if self._uncommitted:
+        if not self._in_step:
+            self._back_in_step()
+        elif self._uncommitted:
             last = self.catalog.last_number()
             self.lexical.commit()
             with self.catalog.transaction():
@@ -208,6 +229,13 @@ class Memory:
                 self.catalog.clear_removals()
             self._uncommitted = 0
         self._committed_at = time.monotonic()
+
+    def _back_in_step(self) -> None:
+        """Add the words of what is in the queue, those under way when something failed dropped."""
+        self.lexical.close()
+        repair.catch_up(self.lexical, self.catalog)
+        repair.finish_removals(self.catalog, self.dataset, self.lexical)
+        self._uncommitted, self._in_step = 0, True
 
     def ensure_dataset(self, *, stamp: str, dim: int) -> Dataset:
         """Return the dataset, made for a model when there is none yet.
@@ -266,7 +294,10 @@ class Memory:
         with self.catalog.transaction():
             self.catalog.add_removals(ids)
             self.catalog.drop_pending(ids)
-        self._strike(ids)
+        self.catalog.settle()
+        with self._step():
+            self._strike(ids)
+        self.catalog.settle()
         self._uncommitted += len(ids)
 
     def forget_session(self, session_id: str) -> int:

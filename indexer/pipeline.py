@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _BATCH_CHUNKS = 512
 _CACHED_TEXTS = 20_000
+#: Traces whose rows are queued in one change, at most, and their bytes in all.
+_GROUP_UNITS = 50
+_GROUP_BYTES = 4 << 20
 
 
 class Task(Struct, frozen=True, kw_only=True):
@@ -102,24 +105,46 @@ def run_words(
     """
     meter = Meter(len(tasks), clock=time.monotonic)
     try:
-        for index, task in enumerate(tasks):
-            progress(
-                IndexEvent(
-                    phase="words",
-                    done=index,
-                    total=len(tasks),
-                    chunks=report.new,
-                    rate=meter.rate,
-                    eta_s=meter.eta_s(),
-                    label=task.unit.path.parent.name,
-                )
-            )
-            _read_one(task, memory, report, thinking=thinking)
-            meter.advance(index + 1)
+        done = 0
+        for group in _groups(tasks):
+            with memory.one_change():
+                for task in group:
+                    progress(_words_event(task, done, len(tasks), meter, report))
+                    _read_one(task, memory, report, thinking=thinking)
+                    done += 1
+                    meter.advance(done)
             memory.commit_words(only_if_due=True)
     finally:
         memory.commit_words()
     progress(IndexEvent(phase="words", done=len(tasks), total=len(tasks), chunks=report.new))
+
+
+def _groups(tasks: Iterable[Task]) -> Iterator[list[Task]]:
+    """Yield tasks in order, small ones together: a change of the catalog each costs too much."""
+    group: list[Task] = []
+    size = 0
+    for task in tasks:
+        if group and (len(group) == _GROUP_UNITS or size + task.unit.size > _GROUP_BYTES):
+            yield group
+            group, size = [], 0
+        group.append(task)
+        size += task.unit.size
+    if group:
+        yield group
+
+
+def _words_event(
+    task: Task, done: int, total: int, meter: Meter, report: WordsReport
+) -> IndexEvent:
+    return IndexEvent(
+        phase="words",
+        done=done,
+        total=total,
+        chunks=report.new,
+        rate=meter.rate,
+        eta_s=meter.eta_s(),
+        label=task.unit.path.parent.name,
+    )
 
 
 def _read_one(task: Task, memory: Memory, report: WordsReport, *, thinking: bool) -> None:

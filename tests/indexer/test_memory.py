@@ -350,3 +350,29 @@ def test_a_read_only_home_with_a_broken_words_index_is_read(
     with reading(half_embedded) as memory:
         check_whole(memory, 10)
         assert "for this call only" in memory.notes[0]
+
+
+def test_words_of_an_interrupted_change_are_dropped_with_its_rows(tmp_path: Path) -> None:
+    with writing(tmp_path) as memory:
+        with memory.one_change():
+            memory.queue(rows(3))
+        with pytest.raises(KeyboardInterrupt), memory.one_change():
+            memory.queue(rows(4, start=3))
+            raise KeyboardInterrupt
+        memory.commit_words()
+        assert (memory.state().words, memory.state().words_only) == (3, 3)
+
+
+def test_rows_queued_before_an_interruption_of_their_words_get_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_rows: object) -> int:
+        raise KeyboardInterrupt
+
+    with writing(tmp_path) as memory:
+        with monkeypatch.context() as patch:
+            patch.setattr(memory.lexical, "add", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                memory.queue(rows(3))
+        memory.commit_words()
+        assert memory.state().words == 3
