@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -325,14 +326,17 @@ def as_nobody() -> Iterator[None]:
 
 
 def _close_for_writing(home: Path) -> None:
+    """Leave a home readable by anybody, down from the folder of temporary files, and no more."""
+    temporary = Path(tempfile.gettempdir())
+    for parent in home.parents:
+        if parent.is_relative_to(temporary) and parent != temporary:
+            parent.chmod(0o755)
     for path in sorted(home.rglob("*"), reverse=True):
         path.chmod(0o555 if path.is_dir() else 0o444)
     home.chmod(0o555)
 
 
 def test_a_read_only_home_is_read(half_embedded: Path, request: pytest.FixtureRequest) -> None:
-    for parent in [half_embedded, *half_embedded.parents][:3]:
-        parent.chmod(0o755)
     _close_for_writing(half_embedded)
     request.getfixturevalue("as_nobody")
     with reading(half_embedded) as memory:
@@ -343,8 +347,6 @@ def test_a_read_only_home_with_a_broken_words_index_is_read(
     half_embedded: Path, request: pytest.FixtureRequest
 ) -> None:
     shutil.rmtree(half_embedded / "memory" / "lexical")
-    for parent in [half_embedded, *half_embedded.parents][:3]:
-        parent.chmod(0o755)
     _close_for_writing(half_embedded)
     request.getfixturevalue("as_nobody")
     with reading(half_embedded) as memory:
