@@ -32,8 +32,9 @@ from funes_ls.indexer.model import Chunk
 #: Number of the index's own layout; raise it whenever fields or term rules change.
 FORMAT = 3
 _MARK = "funes.json"
-_HEAP_BYTES = 160_000_000
-_WRITER_THREADS = 2
+_HEAP_BYTES = 80_000_000
+#: One keeps up with what is read; two would leave twice the segments, and merge them.
+_WRITER_THREADS = 1
 _MOST_TERMS = 256
 _MOST_NAMES = 40
 #: A question of so few words is probably meant as it stands.
