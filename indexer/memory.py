@@ -10,6 +10,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,6 +101,9 @@ class Memory:
         self.notes: list[str] = []
         self._uncommitted = 0
         self._in_step = True
+        self._wordless: list[Chunk] = []
+        self._background = ThreadPoolExecutor(max_workers=1)
+        self._commit: tuple[Future[None], int] | None = None
         self._committed_at = time.monotonic()
         self._dataset_ids: tuple[str, set[str]] = ("", set())
 
@@ -165,6 +169,7 @@ class Memory:
         """Commit what is open and let the files go."""
         if self.writable:
             self.commit_words()
+        self._background.shutdown()
         self.lexical.close()
         self.catalog.close()
 
@@ -190,9 +195,9 @@ class Memory:
         if not fresh:
             return 0
         added = self.catalog.add_pending(fresh, started_us=started_us, subagent=subagent)
-        with self._step():
-            self.lexical.add(fresh)
-        self._uncommitted += len(fresh)
+        self._wordless += fresh
+        if self._in_step or len(self._wordless) >= _COMMIT_ROWS:
+            self._add_words()
         return added
 
     @contextmanager
@@ -201,8 +206,18 @@ class Memory:
 
         `commit_words` must not be called inside.
         """
-        with self._step(), self.catalog.transaction():
-            yield
+        with self._step():
+            with self.catalog.transaction():
+                yield
+            self._add_words()
+
+    def _add_words(self) -> None:
+        """Add the words of what was queued, once no commit is under way."""
+        self._finish_commit()
+        rows, self._wordless = self._wordless, []
+        with self._step():
+            self.lexical.add(rows)
+        self._uncommitted += len(rows)
 
     @contextmanager
     def _step(self) -> Iterator[None]:
@@ -215,6 +230,9 @@ class Memory:
         """Make every queued row searchable by words.
 
         Must not be called inside a `catalog.transaction()`.
+
+        Args:
+            only_if_due: Do it now and then, and in the background: reading goes on meanwhile.
         """
         waited = time.monotonic() - self._committed_at
         if only_if_due and self._uncommitted < _COMMIT_ROWS and waited < _COMMIT_S:
@@ -222,16 +240,29 @@ class Memory:
         if not self._in_step:
             self._back_in_step()
         elif self._uncommitted:
-            last = self.catalog.last_number()
-            self.lexical.commit()
-            with self.catalog.transaction():
-                self.catalog.put("lexical_upto", last)
-                self.catalog.clear_removals()
+            self._finish_commit()
+            begun = self._background.submit(self.lexical.commit)
+            self._commit = begun, self.catalog.last_number()
             self._uncommitted = 0
+        if not only_if_due:
+            self._finish_commit()
         self._committed_at = time.monotonic()
+
+    def _finish_commit(self) -> None:
+        """Wait for the commit under way and note what it has made searchable."""
+        if self._commit is None:
+            return
+        begun, last = self._commit
+        begun.result()
+        with self.catalog.transaction():
+            self.catalog.put("lexical_upto", last)
+            self.catalog.clear_removals()
+        self._commit = None
 
     def _back_in_step(self) -> None:
         """Add the words of what is in the queue, those under way when something failed dropped."""
+        self._finish_commit()
+        self._wordless = []
         self.lexical.close()
         repair.catch_up(self.lexical, self.catalog)
         repair.finish_removals(self.catalog, self.dataset, self.lexical)
@@ -290,6 +321,7 @@ class Memory:
         if not ids:
             return
         self._dataset_ids = ("", set())
+        self._add_words()  # what is added later would stay
         # At once: a row queued under one of these ids from now on is a new one, and stays.
         with self.catalog.transaction():
             self.catalog.add_removals(ids)
