@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from funes_ls.indexer.errors import BackendError
 from funes_ls.retrieval.answers import GetAnswer, Hit, RecallAnswer, TurnView
 
 #: C0 but tab and newline, DEL, C1, and the characters that reorder or hide text.
@@ -22,17 +23,26 @@ _SHORT_ID = 8
 
 
 def write(text: str) -> None:
-    """Write an answer to stdout, with a final newline; a reader that went away is no error."""
+    """Write an answer to stdout, with a final newline; a reader that went away is no error.
+
+    Raises:
+        BackendError: stdout is closed, or what it leads to cannot be written.
+    """
     if not text:
         return
     with contextlib.suppress(AttributeError, ValueError):
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
+    if sys.stdout is None:
+        raise BackendError("Standard output is closed; there is nowhere to write the answer to.")
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as exc:
         # The interpreter flushes stdout once more at exit; give it something that works.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(exc, BrokenPipeError):
+            reason = exc.strerror or "error"
+            raise BackendError(f"The answer could not be written ({reason}).") from exc
 
 
 def write_json(answer: object) -> None:

@@ -115,6 +115,9 @@ def recall(request: RecallRequest, settings: Settings) -> RecallAnswer:
         UsageError: an empty question, or a filter value that does not exist.
         MemoryStateError: see `opened`.
     """
+    from funes_ls.retrieval.query import clean
+
+    clean(request.query)  # a question without words is refused before anything is loaded
     with asking(settings, request.memory_name) as ask:
         return ask(request)
 

@@ -56,9 +56,10 @@ def _replaced(path: Path, notes: list[str]) -> Catalog:
     suspect_mark(path).unlink(missing_ok=True)
     notes.append(
         f"The catalog was damaged; it is kept as {aside.name}, and {saved} queued rows were saved "
-        "from it. Traces that are still there are read again."
+        "from it. Traces that are still there are read again; passages that had no vector yet and "
+        "whose trace is gone are lost."
     )
-    _log.warning("catalog %s was damaged, set aside as %s, %d rows saved", path, aside, saved)
+    _log.info("catalog %s was damaged, set aside as %s, %d rows saved", path, aside, saved)
     return catalog
 
 
@@ -102,7 +103,7 @@ def _table(old: sqlite3.Connection, table: str, fields: tuple[str, ...]) -> Iter
     try:
         yield from old.execute(f"SELECT {', '.join(fields)} FROM {table}")
     except sqlite3.Error as exc:
-        _log.warning("table %s ends early: %s", table, exc)
+        _log.info("table %s ends early: %s", table, exc)
 
 
 def _queued(old: sqlite3.Connection, fields: tuple[str, ...]) -> Iterator[Any]:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from funes_ls.indexer.errors import BackendError, MemoryStateError
+from funes_ls.indexer.settings import make_private
 
 LOCK_NAME = "writer.lock"
 
@@ -27,7 +28,7 @@ def writer_lock(home: Path, *, wait_s: float = 0.0) -> Iterator[None]:
     run = home / "run"
     path = run / LOCK_NAME
     try:
-        run.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(run)
         lock = FileLock(path, timeout=wait_s)
         lock.acquire()
     except Timeout as exc:

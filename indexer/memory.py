@@ -28,6 +28,7 @@ from funes_ls.indexer.lexical import LexicalIndex, LexicalQuery
 from funes_ls.indexer.lock import writer_lock
 from funes_ls.indexer.memory_repair import Progress
 from funes_ls.indexer.model import Chunk
+from funes_ls.indexer.settings import make_private
 
 if TYPE_CHECKING:
     import numpy as np
@@ -460,7 +461,7 @@ def open_memory(
 def _open_for_writing(base: Path, place: Path, *, own: bool, progress: Progress | None) -> Memory:
     notes: list[str] = []
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        make_private(place)
     except OSError as exc:
         raise _unwritable(place, exc) from exc
     dataset = _dataset(base)

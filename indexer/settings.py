@@ -12,6 +12,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from funes_ls.indexer.errors import UsageError
+
 
 class Settings(Struct, frozen=True, kw_only=True):
     """Every knob of the product with its default.
@@ -112,6 +114,15 @@ def home_dir(env: Mapping[str, str]) -> Path:
     return Path(named).expanduser() if named else Path.home() / ".funes"
 
 
+def make_private(path: Path) -> None:
+    """Make a directory, and the home above it, that only its user can enter.
+
+    A memory holds what transcripts hold; one that is there already keeps its mode.
+    """
+    for folder in (path.parent, path):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
 def load_settings(
     env: Mapping[str, str], *, overrides: Mapping[str, Any] | None = None
 ) -> tuple[Settings, list[str]]:
@@ -120,6 +131,9 @@ def load_settings(
     Args:
         env: The process environment.
         overrides: Values of command-line flags by field name; None values are not set.
+
+    Raises:
+        UsageError: a flag's value is out of range.
     """
     home = home_dir(env)
     values, warnings = _from_file(home / "config.toml")
@@ -128,8 +142,16 @@ def load_settings(
             _take(values, field, env[name], f"environment variable {name}", warnings)
     for field, value in (overrides or {}).items():
         if value is not None:
-            values[field] = value
+            values[field] = _checked(field, value)
     return Settings(home=home, **values), warnings
+
+
+def _checked(field: str, value: Any) -> Any:
+    low, high = _RANGES.get(field, (float("-inf"), float("inf")))
+    if isinstance(value, int | float) and not low <= value <= high:
+        name = field.removesuffix("_days").replace("_", "-")
+        raise UsageError(f"{name} must be between {low:g} and {high:g}, not {value}.")
+    return value
 
 
 def _from_file(path: Path) -> tuple[dict[str, Any], list[str]]:

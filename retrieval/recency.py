@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 DAY_US = 86_400_000_000
+#: Below this a half-life says no more than "now or never".
+_SHORTEST_DAYS = 1e-6
 
 
 def age_factors(
@@ -27,6 +29,7 @@ def age_factors(
     if half_life_days <= 0:
         return np.ones(len(ts_us))
     age_days = np.maximum(now_us - ts_us, 0.0) / DAY_US
-    fresh = np.where(np.isnan(age_days), 0.5, np.exp2(-age_days / half_life_days))
+    half_lives = age_days / max(half_life_days, _SHORTEST_DAYS)
+    fresh = np.where(np.isnan(half_lives), 0.5, np.exp2(-half_lives))
     bound = min(max(floor, 0.0), 1.0)
     return bound + (1.0 - bound) * fresh

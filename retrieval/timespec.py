@@ -16,6 +16,7 @@ _UNITS = {
     **dict.fromkeys(("y", "yr", "year"), timedelta(days=365)),
 }
 _DAY_WORDS = {"today": 0, "yesterday": 1}
+_FIRST_YEAR, _LAST_YEAR = 1971, 2400
 _DATE = re.compile(r"(\d{4})[-/](\d{1,2})(?:[-/](\d{1,2}))?")
 _CLOCK = re.compile(r".*[T ]\d{2}(?P<minute>:\d{2})?(?P<second>:\d{2})?(?P<fraction>[.,]\d+)?.*")
 
@@ -89,11 +90,17 @@ def _relative(word: str, now_us: int, zone: tzinfo | None) -> tuple[int, int] | 
 def _absolute(word: str, zone: tzinfo | None) -> tuple[int, int] | None:
     date = _DATE.fullmatch(word)
     if date is not None:
-        year, month = int(date.group(1)), int(date.group(2))
+        year, month = _known_year(int(date.group(1))), int(date.group(2))
         return _days(year, month, int(date.group(3)) if date.group(3) else None, zone)
     moment = datetime.fromisoformat(word)
+    moment = moment.replace(year=_known_year(moment.year))
     start = _us(moment, zone)
     return start, start + _grain_us(word)
+
+
+def _known_year(year: int) -> int:
+    """Return a year that clocks can tell: all that is earlier or later lets the same through."""
+    return min(max(year, _FIRST_YEAR), _LAST_YEAR)
 
 
 def _days(year: int, month: int, day: int | None, zone: tzinfo | None) -> tuple[int, int]:

@@ -66,12 +66,12 @@ def _report_bug() -> int:
     """Keep the traceback in the log, out of the user's sight."""
     from datetime import UTC, datetime
 
-    from funes_ls.indexer.settings import home_dir
+    from funes_ls.indexer.settings import home_dir, make_private
 
     path = home_dir(os.environ) / "logs" / "funes.log"
     stamp = datetime.now(UTC).isoformat(timespec="seconds")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(path.parent)
         with path.open("a", encoding="utf-8") as log:
             log.write(f"{stamp} internal error\n{_frames_only()}\n")
     except OSError:

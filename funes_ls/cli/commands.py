@@ -34,6 +34,8 @@ def _overrides(args: argparse.Namespace) -> dict[str, object]:
         "memory": "memory",
     }
     found: dict[str, object] = {field: getattr(args, name, None) for name, field in names.items()}
+    if found["half_life_days"] is not None:
+        found["half_life_days"] = max(0.0, args.half_life)
     if getattr(args, "no_thinking", False):
         found["thinking"] = False
     return found

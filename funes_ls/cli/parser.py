@@ -1,6 +1,7 @@
 """The command line as argparse sees it; every command's help opens with two runnable examples."""
 
 import argparse
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -65,7 +66,7 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 
 def _add_memory(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--memory", metavar="M", help="memory to read: local (the default), or a path"
+        "--memory", type=_filled, metavar="M", help="memory to read: local (the default), or a path"
     )
 
 
@@ -84,7 +85,9 @@ def _index(commands: "argparse._SubParsersAction[_Parser]") -> None:
         help="a trace, a folder of traces, a Hermes state.db or an agent-traces .parquet file "
         "(default: every place the known agents keep sessions)",
     )
-    parser.add_argument("--harness", metavar="H", help=f"one of: {', '.join(HARNESSES)}")
+    parser.add_argument(
+        "--harness", type=_filled, metavar="H", help=f"one of: {', '.join(HARNESSES)}"
+    )
     parser.add_argument("--limit", type=_positive, metavar="N", help="newest N sessions a source")
     parser.add_argument("--no-thinking", action="store_true", help="leave thinking out")
     parser.add_argument("--words-only", action="store_true", help="no vectors, no model needed")
@@ -104,7 +107,7 @@ def _recall(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser.add_argument("-k", "--k", type=_positive, metavar="N", help="hits (default 8)")
     parser.add_argument("--candidates", type=_positive, metavar="N", help="fused pool (default 30)")
     parser.add_argument(
-        "--half-life", type=float, metavar="DAYS", help="of the age weight (default 30, 0 is off)"
+        "--half-life", type=_number, metavar="DAYS", help="of the age weight (default 30, 0 is off)"
     )
     parser.add_argument(
         "--neighbors", type=_natural, metavar="N", help="steps of context around a hit (default 1)"
@@ -117,21 +120,35 @@ def _recall(commands: "argparse._SubParsersAction[_Parser]") -> None:
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("filters, applied before ranking")
-    group.add_argument("--type", metavar="T", help=f"one of: {', '.join(BLOCK_TYPES)}")
-    group.add_argument("--tool", metavar="NAME", help="calls and results of one tool")
+    group.add_argument(
+        "--type", type=_filled, metavar="T", help=f"one of: {', '.join(BLOCK_TYPES)}"
+    )
+    group.add_argument("--tool", type=_filled, metavar="NAME", help="calls and results of one tool")
     _add_session_filters(group)
-    group.add_argument("--session", metavar="ID", help="one session, or the start of its id")
+    group.add_argument(
+        "--session", type=_filled, metavar="ID", help="one session, or the start of its id"
+    )
 
 
 def _add_session_filters(group: "argparse._ArgumentGroup | argparse.ArgumentParser") -> None:
-    group.add_argument("--harness", metavar="H", help=f"one of: {', '.join(HARNESSES)}")
-    group.add_argument("--project", metavar="P", help="a folder, or its last names")
-    group.add_argument("--repo", metavar="R", help="owner/name of a git remote, or the name")
-    group.add_argument("--cwd", metavar="DIR", help="sessions run in this folder or below")
-    group.add_argument("--path", metavar="FILE", help="sessions that touched this file or folder")
-    group.add_argument("--branch", metavar="B", help="git branch the session was on")
-    group.add_argument("--since", metavar="WHEN", help="2026-03-01, 7d, 12h, yesterday …")
-    group.add_argument("--until", metavar="WHEN", help="same; a date counts whole")
+    group.add_argument(
+        "--harness", type=_filled, metavar="H", help=f"one of: {', '.join(HARNESSES)}"
+    )
+    group.add_argument("--project", type=_filled, metavar="P", help="a folder, or its last names")
+    group.add_argument(
+        "--repo", type=_filled, metavar="R", help="owner/name of a git remote, or the name"
+    )
+    group.add_argument(
+        "--cwd", type=_filled, metavar="DIR", help="sessions run in this folder or below"
+    )
+    group.add_argument(
+        "--path", type=_filled, metavar="FILE", help="sessions that touched this file or folder"
+    )
+    group.add_argument("--branch", type=_filled, metavar="B", help="git branch the session was on")
+    group.add_argument(
+        "--since", type=_filled, metavar="WHEN", help="2026-03-01, 7d, 12h, yesterday …"
+    )
+    group.add_argument("--until", type=_filled, metavar="WHEN", help="same; a date counts whole")
     group.add_argument("--no-subagents", action="store_true", help="leave sub-agents out")
 
 
@@ -143,7 +160,9 @@ def _get(commands: "argparse._SubParsersAction[_Parser]") -> None:
         "funes get 0ccf1a04-1b4c-43b6-8aa5-79e41db43a68 a1b2c3d4-0000-4000-8000-000000000001",
         "funes get 0ccf1a04 a1b2c3d4-0000-4000-8000-000000000001 --window 5 --format human",
     )
-    parser.add_argument("session", metavar="SESSION", help="session id, or the start of one")
+    parser.add_argument(
+        "session", type=_filled, metavar="SESSION", help="session id, or the start of one"
+    )
     parser.add_argument("turn", metavar="TURN", help="turn id, as the `→ get` line gives it")
     parser.add_argument("--window", type=_natural, default=3, metavar="N", help="turns each side")
     parser.add_argument(
@@ -175,7 +194,9 @@ def _sessions(commands: "argparse._SubParsersAction[_Parser]") -> None:
     )
     parser.add_argument("--limit", type=_positive, default=50, metavar="N", help="default 50")
     parser.add_argument("--offset", type=_natural, default=0, metavar="N", help="skip the first N")
-    parser.add_argument("--title", metavar="TEXT", help="sessions whose title holds TEXT")
+    parser.add_argument(
+        "--title", type=_filled, metavar="TEXT", help="sessions whose title holds TEXT"
+    )
     _add_session_filters(parser)
     _add_memory(parser)
     _add_json(parser)
@@ -190,7 +211,9 @@ def _parse(commands: "argparse._SubParsersAction[_Parser]") -> None:
         "funes parse session.jsonl --rows",
     )
     parser.add_argument("path", type=Path, metavar="PATH", help="a trace or a folder of traces")
-    parser.add_argument("--harness", metavar="H", help="read PATH as this agent's traces")
+    parser.add_argument(
+        "--harness", type=_filled, metavar="H", help="read PATH as this agent's traces"
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--rows", action="store_true", help="compat rows as TSV with a header")
     form.add_argument("--json", action="store_true", help="every row in full as JSON lines")
@@ -217,6 +240,22 @@ def _model(commands: "argparse._SubParsersAction[_Parser]") -> None:
     for action in (listed, install, use, status):
         action.add_argument("-q", "--quiet", action="store_true", help="no progress")
         _add_json(action)
+
+
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("an empty value is no filter; leave the option out")
+    return text
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise argparse.ArgumentTypeError(f"{text} is not a number")
+    return number
 
 
 def _positive(text: str) -> int:

@@ -18,6 +18,7 @@ from funes_ls.indexer.embedding import (
     resolve_auto,
 )
 from funes_ls.indexer.errors import BackendError
+from funes_ls.indexer.settings import make_private
 from funes_ls.models.catalog import KNOWN, known_model
 from funes_ls.models.hub import hub_answers
 from funes_ls.models.installer import install
@@ -119,7 +120,7 @@ def use(name: str, models_dir: Path) -> InstalledModel:
                 hint=f"Run `funes model install {known.card.name}`.",
                 kind="no_model",
             )
-    models_dir.mkdir(parents=True, exist_ok=True)
+    make_private(models_dir)
     (models_dir / "default").write_text(f"{model.stamp}\n", encoding="utf-8")
     return model
 

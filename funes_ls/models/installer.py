@@ -19,6 +19,7 @@ from funes_ls.indexer.embedding import (
     load,
 )
 from funes_ls.indexer.errors import BackendError, UsageError
+from funes_ls.indexer.settings import make_private
 from funes_ls.models.catalog import KnownModel, known_model
 from funes_ls.models.directory import copy_directory
 from funes_ls.models.hub import download_snapshot
@@ -118,7 +119,7 @@ def _swap(target: Path, final: Path, *, spare: Path) -> None:
 def _staging(models_dir: Path) -> Iterator[Path]:
     """Give a folder on the same disk as the models, removed afterwards; one install at a time."""
     try:
-        models_dir.mkdir(parents=True, exist_ok=True)
+        make_private(models_dir)
         with FileLock(models_dir / ".install.lock"):
             for abandoned in models_dir.glob(f"{_STAGING}*"):
                 shutil.rmtree(abandoned, ignore_errors=True)

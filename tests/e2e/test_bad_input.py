@@ -16,7 +16,7 @@ import pytest
 
 from funes_ls.indexer import dataset
 from funes_ls.indexer.catalog_schema import FORMAT
-from tests.e2e.cli import Ran, funes, funes_process, index, problems, recall, status
+from tests.e2e.cli import COMMAND, Ran, funes, funes_process, index, problems, recall, status
 from tests.sessions import record, write
 from tests.tiny_model import tiny_model_dir
 
@@ -263,3 +263,63 @@ def test_two_writers_take_turns(projects: Path, funes_home: Path) -> None:
     with writer_lock(funes_home):
         refused(funes_process("index", "--yes"), code=1, names=str(os.getpid()), hint="Wait")
     assert index()["chunks"] == 1
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--since", "--session", "--project", "--path", "--memory", "--type", "--tool", "--branch"],
+)
+def test_an_empty_filter_is_refused_not_ignored(option: str) -> None:
+    refused(funes("recall", "kettle", option, ""), code=2, names=option, hint="empty value")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("-k", "99999999999999999999"),
+        ("--candidates", "99999999999999999999"),
+        ("--neighbors", "99999999999999999999"),
+        ("--half-life", "nan"),
+        ("--half-life", "inf"),
+        ("--half-life", "1e9"),
+    ],
+)
+def test_a_number_out_of_range_is_refused(option: str, value: str) -> None:
+    refused(funes("recall", "kettle", option, value), code=2, names=option.strip("-"), hint="")
+
+
+@pytest.mark.parametrize("value", ["-1", "0", "1e-320"])
+def test_odd_half_lives_answer(projects: Path, value: str) -> None:
+    one_session(projects)
+    index("--yes", "--words-only")
+    ran = funes("recall", "kettle", "--half-life", value, "--json")
+    assert (ran.code, len(ran.json["hits"])) == (0, 1)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_answer_that_cannot_be_written() -> None:
+    for place in (">/dev/full", ">&-"):
+        shell = ["sh", "-c", f'"$@" {place}', "sh", *COMMAND, "status"]
+        run = subprocess.run(shell, capture_output=True, text=True, env=os.environ)
+        assert run.returncode == 1
+        assert len(run.stderr.splitlines()) == 1
+        assert run.stderr.startswith("funes: ")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
+def test_only_its_user_can_enter_a_new_home(projects: Path, funes_home: Path) -> None:
+    one_session(projects)
+    index("--yes", "--words-only")
+    assert funes_home.stat().st_mode & 0o777 == 0o700
+    assert (funes_home / "memory").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_damaged_catalog_is_mended_with_one_sentence(projects: Path, funes_home: Path) -> None:
+    one_session(projects)
+    index()
+    (funes_home / "memory" / "catalog.db").write_bytes(b"garbage")
+    ran = funes_process("status")
+    assert ran.code == 0
+    assert ran.err == ""
+    assert "The catalog was damaged" in ran.out
+    assert len(recall("kettle")) == 1

@@ -97,3 +97,17 @@ def test_an_empty_range_is_refused() -> None:
 
 def test_one_day_is_a_range() -> None:
     assert span("2026-03-02", "2026-03-02") == (us(2026, 3, 2), us(2026, 3, 3))
+
+
+@pytest.mark.parametrize("text", ["0001-01-01", "1066-10-14T09:00"])
+def test_a_time_before_all_clocks_lets_everything_through(text: str) -> None:
+    since_us, _ = time_range(text, "", now_us=NOW, zone=UTC)
+    assert since_us is not None
+    assert since_us < 100_000_000_000_000
+
+
+@pytest.mark.parametrize("text", ["9999-12-31", "9999-12-31T23:59"])
+def test_a_time_after_all_clocks_lets_everything_through(text: str) -> None:
+    _, until_us = time_range("", text, now_us=NOW, zone=UTC)
+    assert until_us is not None
+    assert until_us > 10_000_000_000_000_000
