@@ -16,7 +16,7 @@ from funes_ls.indexer.traces.base import Unit
 from funes_ls.indexer.traces.own import own_call
 from funes_ls.indexer.traces.sqlitedb import DatabaseView
 from funes_ls.indexer.traces.state import encode_state
-from funes_ls.indexer.traces.walk import Found, find_files, in_order
+from funes_ls.indexer.traces.walk import Found, find_files, in_order, refuse_odd
 
 HARNESS = "hermes"
 DB_NAME = "state.db"
@@ -71,7 +71,12 @@ class HermesSource:
         return [Path(named).expanduser() if named else home / ".hermes"]
 
     def units(self, root: Path) -> Iterator[Unit | Problem]:
-        """Yield the sessions of every database under a root, newest first in each."""
+        """Yield the sessions of every database under a root, newest first in each.
+
+        Raises:
+            TraceError: the root is neither a folder nor a regular file.
+        """
+        refuse_odd(root)
         for place in _places(root):
             for item in find_files(place, (DB_NAME,)):
                 if isinstance(item, Problem):

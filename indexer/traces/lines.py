@@ -1,7 +1,10 @@
 """Lines of a JSONL trace in bounded memory, and what each of them is worth."""
 
+import errno
 import io
+import os
 import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -63,9 +66,27 @@ class Content(Struct, frozen=True):
     lost: bool
 
 
+def open_regular(path: Path) -> io.FileIO:
+    """Open a file for unbuffered reading, and nothing else: a pipe could block for ever.
+
+    Raises:
+        OSError: it is not there, may not be read, or is no regular file.
+    """
+    if stat.S_ISREG(path.stat().st_mode):
+        raw = io.FileIO(path, opener=_without_waiting)
+        if stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
+            return raw
+        raw.close()  # it was replaced since it was looked at
+    raise OSError(errno.EINVAL, "It is not a regular file", str(path))
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
 def open_trace(path: Path) -> BinaryIO:
     """Open a trace for reading; what is compressed with zstd is read as what it holds."""
-    raw = path.open("rb", buffering=0)
+    raw = open_regular(path)
     if path.suffix != ".zst":
         return io.BufferedReader(raw, _BUFFER)
     import zstandard  # heavy, and few traces need it

@@ -15,7 +15,7 @@ from funes_ls.indexer.traces.base import Unit
 from funes_ls.indexer.traces.hermes import tool_calls
 from funes_ls.indexer.traces.own import own_call
 from funes_ls.indexer.traces.state import encode_state
-from funes_ls.indexer.traces.walk import Found, find_files
+from funes_ls.indexer.traces.walk import Found, find_files, refuse_odd
 
 SUFFIXES = (".parquet", ".PARQUET", ".Parquet")
 #: Small, for one session's messages can be big.
@@ -53,8 +53,10 @@ class ParquetSource:
         """Yield the sessions of every Parquet file under a root, newest file first, in row order.
 
         Raises:
-            TraceError: the root is itself a file, and it holds no agent traces.
+            TraceError: the root is itself a file, and it holds no agent traces, or it is neither
+                a folder nor a regular file.
         """
+        refuse_odd(root)
         files: list[Found] = []
         for item in find_files(root, SUFFIXES):
             if isinstance(item, Problem):
@@ -119,6 +121,7 @@ def _open(path: Path) -> Any:
     import pyarrow as pa  # heavy; only Parquet traces need it
     import pyarrow.parquet as pq
 
+    refuse_odd(path)
     try:
         file = pq.ParquetFile(path, memory_map=False)
         schema = file.schema_arrow

@@ -8,7 +8,7 @@ from funes_ls.indexer.errors import UsageError
 from funes_ls.indexer.model import Problem
 from funes_ls.indexer.traces import claude, codex, hermes, lines, parquet, pi, texts
 from funes_ls.indexer.traces.base import Reading, TraceSource, Unit
-from funes_ls.indexer.traces.walk import Found, find_files, in_order
+from funes_ls.indexer.traces.walk import Found, find_files, in_order, refuse_odd
 
 _NAMED: dict[str, TraceSource] = {
     "claude": claude.ClaudeSource(),
@@ -42,7 +42,12 @@ class AnySource:
         return []
 
     def units(self, root: Path) -> Iterator[Unit | Problem]:
-        """Yield sessions in files, newest first, then those of databases and of Parquet files."""
+        """Yield sessions in files, newest first, then those of databases and of Parquet files.
+
+        Raises:
+            TraceError: the root is neither a folder nor a regular file.
+        """
+        refuse_odd(root)
         units: list[Unit] = []
         others: list[Found] = []
         for item in find_files(root, (*codex.SUFFIXES, hermes.DB_NAME, *parquet.SUFFIXES)):
@@ -96,7 +101,12 @@ def reader_of(unit: Unit) -> TraceSource:
 
 
 def detect(path: Path) -> TraceSource:
-    """Return the reader of a file or a tree: by a known place, else by what the files hold."""
+    """Return the reader of a file or a tree: by a known place, else by what the files hold.
+
+    Raises:
+        TraceError: the path is neither a folder nor a regular file.
+    """
+    refuse_odd(path)
     if path.is_dir():
         parts = path.absolute().parts
         for tail, name in _TAILS:
@@ -149,7 +159,7 @@ def _is_packed_copy(unit: Unit, keys: set[str]) -> bool:
 
 def _is_sqlite(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
+        with lines.open_regular(path) as file:
             return file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC
     except OSError:
         return False

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from funes_ls.indexer.traces.lines import open_regular
+
 _BATCH = 64
 _TRIES = 5
 _BUSY_S = 1.0
@@ -141,7 +143,7 @@ def _files_state(path: Path) -> list[tuple[int, int, int] | None]:
 
 def _in_wal_mode(path: Path) -> bool:
     """Tell what the file header says of the journal."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return file.read(20)[18:20] == b"\x02\x02"
 
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from funes_ls.indexer.errors import TraceError
 from funes_ls.indexer.model import Problem
 from funes_ls.indexer.traces.base import Unit
 
 _MAX_DEPTH = 64
+_NOT_A_FILE = "It is not a regular file."
 
 
 class Found(Struct, frozen=True):
@@ -42,6 +44,20 @@ class _Walk:
         self.dirs: set[tuple[int, int]] = set()
         self.files: set[Path] = set()
         self.links: list[Path] = []
+
+
+def refuse_odd(path: Path) -> None:
+    """Refuse a pipe, a device or a socket: opening one may never come back.
+
+    Raises:
+        TraceError: the path is neither a folder nor a regular file.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return  # told where it is read
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise TraceError(f"{path}: {_NOT_A_FILE}", kind="not_a_file")
 
 
 def find_files(root: Path, suffixes: tuple[str, ...]) -> Iterator[Found | Problem]:
@@ -105,7 +121,7 @@ def _file(path: Path, walk: _Walk) -> Iterator[Found | Problem]:
         yield Problem(path=str(path), kind="unreadable", message=_why(exc))
         return
     if not stat.S_ISREG(info.st_mode):
-        yield Problem(path=str(path), kind="not_a_file", message="It is not a regular file.")
+        yield Problem(path=str(path), kind="not_a_file", message=_NOT_A_FILE)
         return
     real = Path(os.path.realpath(path))
     if real not in walk.files:
@@ -124,7 +140,12 @@ def _why(exc: OSError) -> str:
 def file_units(
     root: Path, suffixes: tuple[str, ...], unit_of: Callable[[Found], Unit]
 ) -> Iterator[Unit | Problem]:
-    """Yield the problems of a walk, then its files as units: newest first, sub-agents last."""
+    """Yield the problems of a walk, then its files as units: newest first, sub-agents last.
+
+    Raises:
+        TraceError: the root is neither a folder nor a regular file.
+    """
+    refuse_odd(root)
     units: list[Unit] = []
     for item in find_files(root, suffixes):
         if isinstance(item, Problem):

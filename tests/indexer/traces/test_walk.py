@@ -9,6 +9,7 @@ import pytest
 from funes_ls.indexer.errors import UsageError
 from funes_ls.indexer.model import Problem, Turn
 from funes_ls.indexer.traces import Unit, detect, source_for, sources
+from tests.e2e.cli import funes
 from tests.indexer.traces.reading import write_lines
 from tests.indexer.traces.records import claude, codex_header, pi_header, sample
 
@@ -137,3 +138,35 @@ def test_readers_by_name() -> None:
     assert [source_for(name).harness for name in ("claude", *names)] == ["claude_code", *names]
     with pytest.raises(UsageError, match="claude, codex, pi, hermes"):
         source_for("cursor")
+
+
+def odd_places(folder: Path) -> list[Path]:
+    """Return pipes with several names, a link to one, and a device."""
+    names = ("pipe.jsonl", "pipe", "rollout-pipe.jsonl.zst", "pipe.parquet", "state.db")
+    for name in names:
+        os.mkfifo(folder / name)
+    (folder / "link.jsonl").symlink_to(folder / "pipe")
+    return [*(folder / name for name in names), folder / "link.jsonl", Path(os.devnull)]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.timeout(60)
+def test_a_pipe_or_a_device_that_is_named_is_refused_at_once(tmp_path: Path) -> None:
+    for path in odd_places(tmp_path):
+        for command in (["parse"], ["parse", "--harness", "codex"], ["index", "--words-only"]):
+            ran = funes(*command, str(path))
+            assert (ran.code, ran.out) == (1, ""), (command, path)
+            assert f"{path}: It is not a regular file." in ran.err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.timeout(60)
+def test_a_file_that_became_a_pipe_is_not_opened(tmp_path: Path) -> None:
+    path = talk(tmp_path / "one.jsonl")
+    (unit,) = [unit for unit in SOURCE.units(path) if isinstance(unit, Unit)]
+    path.unlink()
+    os.mkfifo(path)
+    reading = SOURCE.read(unit)
+    (problem,) = reading
+    assert isinstance(problem, Problem)
+    assert (problem.message, reading.failed) == ("It is not a regular file.", True)
