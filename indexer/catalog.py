@@ -5,6 +5,7 @@ files they were read from, tombstones, problems, and a few counters. Plain state
 transaction for what belongs together; many readers, one writer.
 """
 
+import os
 import sqlite3
 import threading
 import time
@@ -15,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from funes_ls.indexer.catalog_filters import SessionFilter as SessionFilter  # for those who list
 from funes_ls.indexer.catalog_filters import conditions, last_name, like
 from funes_ls.indexer.catalog_schema import connect, failure, is_sound
-from funes_ls.indexer.model import TIERS, Chunk, Problem
+from funes_ls.indexer.model import TIERS, Chunk, Problem, path_text
 
 QUEUED, MOVING = 0, 1
 _MANY = 500
@@ -272,6 +274,7 @@ class Catalog:
 
     def put_session(self, session: Session) -> None:
         """Write what is known of a session in place of what was."""
+        session = replace(session, source_path=path_text(session.source_path))
         self._put("sessions", SESSION_FIELDS, session)
 
     def session(self, session_id: str) -> Session | None:
@@ -335,6 +338,10 @@ class Catalog:
 
     def put_source(self, source: Source) -> None:
         """Write how far a trace has been read."""
+        if path_text(source.path) != source.path:
+            # It must still lead to the file: the column takes bytes too.
+            path: Any = os.fsencode(source.path)
+            source = replace(source, path=path)
         self._put("sources", _SOURCE_FIELDS, source)
 
     def source(self, key: str) -> Source | None:
@@ -360,14 +367,14 @@ class Catalog:
             found = self._db.execute(
                 f"SELECT {', '.join(_SOURCE_FIELDS)} FROM sources {rest}", args
             )
-            return [Source(**dict(zip(_SOURCE_FIELDS, row, strict=True))) for row in found]
+            return [_source(row) for row in found]
 
     # Problems, tombstones, removals, counters
 
     def put_problems(self, path: str, problems: Iterable[Problem]) -> None:
         """Write the problems of one trace in place of those it had."""
         with self.transaction():
-            self._db.execute("DELETE FROM problems WHERE path = ?", (path,))
+            self._db.execute("DELETE FROM problems WHERE path = ?", (path_text(path),))
             self.add_problems(problems)
 
     def add_problems(self, problems: Iterable[Problem]) -> None:
@@ -375,7 +382,10 @@ class Catalog:
         with self.transaction():
             self._db.executemany(
                 "INSERT OR REPLACE INTO problems(path, line, kind, message) VALUES (?, ?, ?, ?)",
-                ((one.path, one.line, one.kind, one.message) for one in problems),
+                (
+                    (path_text(one.path), one.line, one.kind, path_text(one.message))
+                    for one in problems
+                ),
             )
 
     def problems(self, *, limit: int = -1) -> list[Problem]:
@@ -528,6 +538,12 @@ def _session(row: Sequence[Any]) -> Session:
     fields = dict(zip(SESSION_FIELDS, row, strict=True))
     fields["subagent"] = bool(fields["subagent"])
     return Session(**fields)
+
+
+def _source(row: Sequence[Any]) -> Source:
+    fields = dict(zip(_SOURCE_FIELDS, row, strict=True))
+    fields["path"] = os.fsdecode(fields["path"])
+    return Source(**fields)
 
 
 def _marks(values: Sequence[Any]) -> str:

@@ -4,6 +4,8 @@ A trace is read into turns of blocks; a block is rendered and cut into chunks; a
 stored, embedded and returned as a hit. Row rules and ids: docs/design.md, "Rows".
 """
 
+import re
+from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
@@ -16,6 +18,22 @@ HARNESSES = {"claude": "claude_code", "codex": "codex", "pi": "pi", "hermes": "h
 
 #: Embedding order: what people said, then what tools were asked, then what tools answered.
 TIERS: dict[str, int] = {"text": 1, "thinking": 1, "tool_use": 2, "tool_result": 3}
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def path_text(path: Path | str) -> str:
+    r"""Return a path as text that can be stored and shown.
+
+    File names need not be UTF-8; bytes that are not stand as `\xff`. Not for opening the file.
+    """
+    return _SURROGATE.sub(_escaped, str(path))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}"
 
 
 class Block(Struct, frozen=True, kw_only=True):

@@ -13,8 +13,8 @@ class Unit(Struct, frozen=True, kw_only=True):
     """One session's trace on disk.
 
     Attributes:
-        key: Stable id of the source: the path as found under the root; for a database or a
-            Parquet file `<path>#<session id>`.
+        key: Stable id of the source: the path as found under the root, as `path_text` has it;
+            for a database or a Parquet file `<path>#<session id>`.
         harness: Facet stored in rows, "" when the rows of a Parquet file tell it themselves.
         path: Real file to read, links resolved.
         size: Bytes; for Hermes the number of messages.

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from funes_ls.indexer.model import Block, Problem, SessionMeta, Turn
+from funes_ls.indexer.model import Block, Problem, SessionMeta, Turn, path_text
 from funes_ls.indexer.traces import jsonvalue, texts
 from funes_ls.indexer.traces.base import Unit
 from funes_ls.indexer.traces.own import own_call
@@ -100,18 +100,18 @@ class HermesSource:
             )
             children = _children(self._view(found.real))
         except _FAILURES as exc:
-            yield Problem(path=str(found.path), kind="bad_source", message=_why(exc))
+            yield Problem(path=path_text(found.path), kind="bad_source", message=_why(exc))
             return
         units = [
             Unit(
-                key=f"{found.path}#{session_id}",
+                key=f"{path_text(found.path)}#{session_id}",
                 harness=HARNESS,
                 path=found.real,
                 size=count,
                 mtime_ns=last_id,
                 inode=found.stat.st_ino,
                 subagent=str(session_id) in children,
-                container=str(found.path),
+                container=path_text(found.path),
             )
             for session_id, count, last_id in listed
         ]

@@ -1,6 +1,7 @@
 """Agent traces in Parquet: one row a session, its messages as a list of JSON strings."""
 
 import hashlib
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from funes_ls.indexer.errors import TraceError
-from funes_ls.indexer.model import Block, Problem, SessionMeta, Turn
+from funes_ls.indexer.model import Block, Problem, SessionMeta, Turn, path_text
 from funes_ls.indexer.traces import jsonvalue, texts
 from funes_ls.indexer.traces.base import Unit
 from funes_ls.indexer.traces.hermes import tool_calls
@@ -77,7 +78,7 @@ class ParquetSource:
         except TraceError as exc:
             if fatal:
                 raise
-            yield Problem(path=str(file.path), kind=exc.kind, message=exc.message)
+            yield Problem(path=path_text(file.path), kind=exc.kind, message=exc.message)
 
     def read(self, unit: Unit, *, resume: bytes | None = None) -> "ParquetReading":
         """Return a reading of a session; rows read in order are read from disk once."""
@@ -123,7 +124,9 @@ def _open(path: Path) -> Any:
 
     refuse_odd(path)
     try:
-        file = pq.ParquetFile(path, memory_map=False)
+        # pyarrow takes names that are not UTF-8 only here, and only as bytes.
+        odd = path_text(path) != str(path)
+        file = pq.ParquetFile(pa.OSFile(os.fsencode(path)) if odd else path, memory_map=False)
         schema = file.schema_arrow
     except (OSError, pa.ArrowException) as exc:
         raise _bad(path, "It cannot be read as Parquet.") from exc
@@ -150,7 +153,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _bad(path: Path, why: str) -> TraceError:
-    return TraceError(f"{path}: {why}", kind="bad_source")
+    return TraceError(f"{path_text(path)}: {why}", kind="bad_source")
 
 
 def _batches(path: Path, columns: list[str], rows: int) -> Iterator[Any]:
@@ -171,7 +174,7 @@ def _sessions(found: Found) -> Iterator[Unit]:
     for batch in _batches(found.real, ["session_id"], 4096):
         for session_id in batch.column("session_id").to_pylist():
             if session_id is not None:
-                key = f"{found.path}#{session_id}"
+                key = f"{path_text(found.path)}#{session_id}"
                 key = f"{key}#{row}" if session_id in seen else key
                 seen.add(session_id)
                 unit = found.unit("")

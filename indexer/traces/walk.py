@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from funes_ls.indexer.errors import TraceError
-from funes_ls.indexer.model import Problem
+from funes_ls.indexer.model import Problem, path_text
 from funes_ls.indexer.traces.base import Unit
 
 _MAX_DEPTH = 64
@@ -25,7 +25,7 @@ class Found(Struct, frozen=True):
     def unit(self, harness: str, *, subagent: bool = False) -> Unit:
         """Return the file as a unit of a harness."""
         return Unit(
-            key=str(self.path),
+            key=path_text(self.path),
             harness=harness,
             path=self.real,
             size=self.stat.st_size,
@@ -57,7 +57,7 @@ def refuse_odd(path: Path) -> None:
     except OSError:
         return  # told where it is read
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise TraceError(f"{path}: {_NOT_A_FILE}", kind="not_a_file")
+        raise TraceError(f"{path_text(path)}: {_NOT_A_FILE}", kind="not_a_file")
 
 
 def find_files(root: Path, suffixes: tuple[str, ...]) -> Iterator[Found | Problem]:
@@ -86,7 +86,7 @@ def _folder(folder: Path, walk: _Walk, depth: int) -> Iterator[Found | Problem]:
         with os.scandir(folder) as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
     except OSError as exc:
-        yield Problem(path=str(folder), kind="unreadable", message=_why(exc))
+        yield Problem(path=path_text(folder), kind="unreadable", message=_why(exc))
         return
     for entry in entries:
         path = folder / entry.name
@@ -103,7 +103,7 @@ def _link(link: Path, walk: _Walk) -> Iterator[Found | Problem]:
     try:
         is_folder = stat.S_ISDIR(link.stat().st_mode)
     except OSError as exc:
-        yield Problem(path=str(link), kind="dangling_link", message=_why(exc))
+        yield Problem(path=path_text(link), kind="dangling_link", message=_why(exc))
         return
     if not is_folder:
         if _named(link.name, walk):
@@ -118,10 +118,10 @@ def _file(path: Path, walk: _Walk) -> Iterator[Found | Problem]:
     try:
         info = path.stat()
     except OSError as exc:
-        yield Problem(path=str(path), kind="unreadable", message=_why(exc))
+        yield Problem(path=path_text(path), kind="unreadable", message=_why(exc))
         return
     if not stat.S_ISREG(info.st_mode):
-        yield Problem(path=str(path), kind="not_a_file", message=_NOT_A_FILE)
+        yield Problem(path=path_text(path), kind="not_a_file", message=_NOT_A_FILE)
         return
     real = Path(os.path.realpath(path))
     if real not in walk.files:
