@@ -21,7 +21,9 @@ _STEP = 1 << 20
 _BUFFER = 1 << 18
 _NULS = re.compile("\0+")
 _RECORD_START = re.compile(r'\{\s*"(?:type|parentUuid|timestamp|ordinal|id|uuid|sessionId)"')
+#: Places of one line at which no record could be read before the rest is given up.
 _MAX_RESYNCS = 16
+_MAX_RECORDS = 1 << 20
 
 
 def _read_errors() -> tuple[type[Exception], ...]:
@@ -163,14 +165,15 @@ def _objects_in(text: str) -> tuple[list[Any], bool]:
     place that looks like the start of a record.
     """
     found: list[Any] = []
-    at, whole = 0, True
-    for _ in range(_MAX_RESYNCS):
-        if at >= len(text):
-            break
+    at, missed, whole = 0, 0, True
+    while at < len(text):
+        if missed > _MAX_RESYNCS or len(found) == _MAX_RECORDS:
+            return found, False
         try:
             value, at = jsonvalue.parse_with_care(text, at)
         except ValueError:
             whole = False
+            missed += 1
             start = _RECORD_START.search(text, at + 1)
             if start is None:
                 break
@@ -178,6 +181,8 @@ def _objects_in(text: str) -> tuple[list[Any], bool]:
             continue
         if isinstance(value, dict):
             found.append(value)
+        else:
+            missed += 1
         while at < len(text) and text[at] in WHITESPACE:
             at += 1
     return found, whole

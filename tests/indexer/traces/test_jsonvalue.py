@@ -1,5 +1,6 @@
 """JSON is taken, refused and written as the compat profile does."""
 
+import json
 import math
 import random
 import struct
@@ -160,3 +161,26 @@ def test_what_compat_refuses_is_read_with_care(raw: bytes, records: list[Any] | 
 )
 def test_what_cannot_be_read_is_told(raw: bytes, records: list[Any]) -> None:
     assert contents(raw) == (records, False, True)
+
+
+@pytest.mark.parametrize("between", [b"", b"\r", b" \r ", b"\0"])
+def test_every_record_of_one_line_is_read(between: bytes) -> None:
+    records = [{"type": "user", "n": n} for n in range(40)]
+    raw = between.join(json.dumps(record).encode() for record in records)
+    assert contents(raw + b"\n") == (records, False, False)
+
+
+def test_records_glued_to_torn_ones_are_read_up_to_a_bound() -> None:
+    torn, sound = b'{"type":"user","mess', b'{"type":"user"}'
+    found, _, lost = contents((torn + sound * 10) * 10)
+    assert (len(found), lost) == (100, True)
+    found, _, lost = contents((torn + sound) * 40)
+    assert (len(found), lost) == (16, True)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "raw", [b"1 " * 4_000_000, b'{"type":' * 500_000, b'{"id":"' * 500_000, b"[]" * 2_000_000]
+)
+def test_what_is_full_of_beginnings_is_given_up_soon(raw: bytes) -> None:
+    assert contents(raw) == ([], False, True)
