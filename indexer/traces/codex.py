@@ -257,10 +257,12 @@ def _joined(parts: Any, kinds: set[str]) -> str:
 
 
 def _call(item: dict[str, Any]) -> Block:
-    given = item["arguments"] if "arguments" in item else item.get("input")
+    given = texts.string(item.get("arguments"))
+    if given is None:
+        given = texts.string(item.get("input"))
     return Block(
         block_type="tool_use",
-        text=given if isinstance(given, str) else "{}",
+        text="{}" if given is None else given,
         tool_name=texts.string(item.get("name")),
         tool_use_id=texts.string(item.get("call_id")),
     )

@@ -254,3 +254,21 @@ def test_known_places(tmp_path: Path) -> None:
         tmp_path / ".codex" / "archived_sessions",
     ]
     assert SOURCE.roots(tmp_path, {"CODEX_HOME": "/c"})[0] == Path("/c/sessions")
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"arguments": None, "input": "patch"}, "patch"),
+        ({"arguments": {"a": 1}, "input": "patch"}, "patch"),
+        ({"arguments": "", "input": "patch"}, ""),
+        ({"arguments": "{}", "input": "patch"}, "{}"),
+        ({"arguments": None, "input": None}, "{}"),
+        ({"input": 7}, "{}"),
+        ({}, "{}"),
+    ],
+)
+def test_what_a_call_is_given(path: Path, given: dict[str, Any], text: str) -> None:
+    write_lines(path, codex_header(), codex(1, call("c1", "apply_patch", **given)))
+    (turn,) = turns_of(SOURCE, path)
+    assert [block.text for block in turn.blocks] == [text]
