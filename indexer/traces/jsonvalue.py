@@ -5,6 +5,7 @@ What differs is handled here: nesting depth, `-0`, and integers beyond 64 bits.
 """
 
 import json
+import math
 import re
 from typing import Any
 
@@ -22,11 +23,15 @@ _MINUS_ZEROS = tuple(b"-0" + bytes([byte]) for byte in b",}] \t\n\r\f\v")
 #: Maps digits to 1 and all else to 0: finding a run of ones is much faster than a pattern.
 _DIGITS = bytes(byte in b"0123456789" for byte in range(256))
 _LONG_RUN = b"\1" * 19
+#: Shorter integers are in the range of doubles. So many digits show in every 64th byte.
+_HUGE_DIGITS = 309
+_HUGE_RUN = b"\1" * (_HUGE_DIGITS // 64)
+#: Integers of 64 bits are no longer, with a sign.
+_INT_CHARS = 20
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
-_CARE = json.JSONDecoder(strict=False)
 
 
 def parse(raw: bytes | bytearray | str) -> Any:
@@ -41,7 +46,16 @@ def parse(raw: bytes | bytearray | str) -> Any:
         raise ValueError(str(exc)) from exc
     if _may_nest(raw) and depth_over(value, MAX_DEPTH):
         raise ValueError("nested too deeply")
+    if len(raw) >= _HUGE_DIGITS:
+        _check_range(raw)
     return value
+
+
+def _check_range(raw: bytes | bytearray | str) -> None:
+    """Refuse integers beyond the doubles, which msgspec takes up to 4,300 digits."""
+    data = raw.encode("utf-8", "replace") if isinstance(raw, str) else raw
+    if _HUGE_RUN in data[::64].translate(_DIGITS) and is_exotic(data):
+        parse_exact(data)
 
 
 def _may_nest(raw: bytes | bytearray | str) -> bool:
@@ -75,16 +89,35 @@ def is_exotic(raw: bytes | bytearray) -> bool:
 
 
 def parse_exact(raw: bytes | bytearray) -> Any:
-    """Return the value of a text that `parse` takes, with numbers as serde_json has them."""
+    """Return the value of a text that `parse` takes, with numbers as serde_json has them.
+
+    Raises:
+        ValueError: an integer is beyond the range of doubles.
+    """
     text = raw.decode("utf-8", "replace").strip(WHITESPACE)
     return json.loads(text, parse_int=_exact_int)
 
 
 def _exact_int(digits: str) -> int | float:
-    value = int(digits)
-    if digits == "-0" or not -(2**63) <= value < 2**64:
-        return float(digits)
-    return value
+    # Python makes no integers of more than 4,300 digits, but doubles of any number.
+    value = int(digits) if len(digits) <= _INT_CHARS else None
+    if value is not None and digits != "-0" and -(2**63) <= value < 2**64:
+        return value
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError("number out of range")
+    return number
+
+
+def _care_int(digits: str) -> int | float | str:
+    """Return an integer, or its digits where no number can hold them."""
+    try:
+        return _exact_int(digits)
+    except ValueError:
+        return digits
+
+
+_CARE = json.JSONDecoder(strict=False, parse_int=_care_int)
 
 
 def dumps(value: Any) -> str:
@@ -92,16 +125,11 @@ def dumps(value: Any) -> str:
     return _encode(value).decode("utf-8")
 
 
-def number_text(value: float) -> str:
-    """Return a JSON number as text."""
-    return dumps(value)
-
-
 def parse_with_care(text: str, start: int = 0) -> tuple[Any, int]:
     """Return a value that only a lenient reader takes, and where it ends.
 
-    Takes NaN and Infinity, control characters in strings, and half surrogate pairs, each of which
-    becomes U+FFFD.
+    Takes NaN and Infinity, control characters in strings, half surrogate pairs, each of which
+    becomes U+FFFD, and integers beyond the doubles, which become strings of their digits.
 
     Raises:
         ValueError: not even a lenient reader can read it.

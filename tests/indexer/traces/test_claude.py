@@ -254,3 +254,25 @@ def test_known_places(tmp_path: Path) -> None:
     ]
     named = {"CLAUDE_CONFIG_DIR": str(tmp_path / "c")}
     assert SOURCE.roots(tmp_path, named) == [tmp_path / "c" / "projects"]
+
+
+@pytest.mark.parametrize("count", [400, 5_000])
+def test_a_record_with_a_number_beyond_all_bounds_is_kept(path: Path, count: int) -> None:
+    digits = "7" * count
+    huge = json.dumps(claude(2, [tool_use("t1", "Calc", {"n": "@"})], role="assistant"))
+    write_lines(path, claude(1, "go"), huge.replace('"@"', digits), claude(3, "done"))
+    turns, problems, _ = read_all(SOURCE, path)
+    assert problems == []
+    assert [(turn.extra, turn.seq, turn.turn_uuid) for turn in turns] == [
+        (False, 0, "u0001"),
+        (True, 0, "u0002"),
+        (False, 1, "u0003"),
+    ]
+    assert turns[1].blocks[0].text == f'{{"n":"{digits}"}}'
+
+
+def test_a_number_that_fits_only_a_double_stays_compat(path: Path) -> None:
+    line = json.dumps(claude(1, [tool_use("t1", "Calc", {"n": "@"})], role="assistant"))
+    write_lines(path, line.replace('"@"', "1" + "0" * 300))
+    (turn,) = turns_of(SOURCE, path)
+    assert (turn.extra, turn.blocks[0].text) == (False, '{"n":1e300}')

@@ -184,3 +184,25 @@ def test_records_glued_to_torn_ones_are_read_up_to_a_bound() -> None:
 )
 def test_what_is_full_of_beginnings_is_given_up_soon(raw: bytes) -> None:
     assert contents(raw) == ([], False, True)
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_integers_beyond_the_doubles_are_refused_but_read_with_care(sign: str) -> None:
+    """1.797e308 is the greatest double: 309 digits may fit."""
+    fits = f'{{"a":"","n":{sign}1{"0" * 308}}}'.encode()
+    assert jsonvalue.dumps(jsonvalue.parse_exact(fits)) == f'{{"a":"","n":{sign}1e308}}'
+    assert contents(fits)[1:] == (True, False)
+    for digits in ("2" + "0" * 308, "7" * 400, "7" * 4_300, "7" * 5_000):
+        raw = f'{{"a": "x", "n": [{sign}{digits}]}}'.encode()
+        with pytest.raises(ValueError):
+            jsonvalue.parse(raw)
+        assert contents(raw) == ([{"a": "x", "n": [sign + digits]}], False, False)
+        padded = raw.replace(b'"x"', b'"' + b"x" * 63 + b'"')
+        with pytest.raises(ValueError):
+            jsonvalue.parse(padded.decode())
+
+
+def test_many_digits_in_a_string_or_with_an_exponent_are_taken() -> None:
+    for text in (f'{{"a":"{"7" * 5_000}"}}', f'{{"a":[1{"0" * 5_000}e-4900,0.{"3" * 5_000}]}}'):
+        assert contents(text.encode())[1:] == (True, False)
+        assert contents(text.replace('{"a', '{"b": ": 7", "a').encode())[1:] == (True, False)
