@@ -128,6 +128,11 @@ class JsonlReading:
                 yield from self._turns(file, limit)
                 self._seal(file)
             yield from self._unnamed_bad_lines()
+            if lines.ends_early(self._unit.path):
+                # Not recorded as read, so that rows of it when it was whole are not taken back.
+                self.failed = True
+                self._state.digest = ""
+                yield self._problem("unreadable", "The file ends early; the rest is missing.", 0)
         except lines.READ_ERRORS as exc:
             self.failed = True
             self._state.digest = ""

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from msgspec import Struct
 
 from funes_ls.indexer.chunk import WHITESPACE
-from funes_ls.indexer.traces import jsonvalue
+from funes_ls.indexer.traces import jsonvalue, zst
 
 #: Longer lines are passed over without being held.
 MAX_LINE_BYTES = 128 << 20
@@ -96,6 +96,18 @@ def open_trace(path: Path) -> BinaryIO:
     decompressor = zstandard.ZstdDecompressor()
     stream = decompressor.stream_reader(raw, read_across_frames=True, closefd=True)
     return io.BufferedReader(stream, _STEP)
+
+
+def ends_early(path: Path) -> bool:
+    """Tell whether a compressed trace was cut short; what there is of it can be read.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if path.suffix != ".zst":
+        return False
+    with io.BufferedReader(open_regular(path), 16) as file:
+        return zst.ends_early(file)
 
 
 def read_lines(file: BinaryIO, start: int, *, limit: int | None = None) -> Iterator[Line]:
