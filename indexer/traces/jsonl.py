@@ -95,6 +95,8 @@ class JsonlReading:
         self.late_names = False
         self.failed = False
         self._bad_lines = 0
+        self._gave_turn = False
+        self._untold: list[int] = []  # bad lines before the first turn, and the one just read
         self._kept: dict[int, tuple[bytes | bytearray, lines.Content | None]] = {}
         self._kept_bytes = 0
 
@@ -136,6 +138,7 @@ class JsonlReading:
         except lines.READ_ERRORS as exc:
             self.failed = True
             self._state.digest = ""
+            yield from self._unnamed_bad_lines()
             yield self._problem("unreadable", _why(exc), 0)
 
     def _limit(self, file: BinaryIO) -> int | None:
@@ -241,7 +244,9 @@ class JsonlReading:
         if content.lost:
             self._bad_lines += 1
             if self._bad_lines <= MAX_BAD_LINES:
-                yield self._problem("bad_line", "A line cannot be read.", state.lines)
+                self._untold.append(state.lines)
+            if self._gave_turn:
+                yield from self._told_bad_lines()
         for part, record in enumerate(content.records):
             if not isinstance(record, dict):
                 continue
@@ -250,6 +255,9 @@ class JsonlReading:
                 continue
             if not content.compat and draft.kind == "compat":
                 draft.kind = "extra"
+            if not self._gave_turn:
+                self._gave_turn = True
+                yield from self._told_bad_lines()
             yield self._turn(draft, f"{state.records}.{part}" if part else str(state.records))
 
     def _turn(self, draft: Draft, record: str) -> Turn:
@@ -311,7 +319,18 @@ class JsonlReading:
             named.append(block)
         return named
 
+    def _told_bad_lines(self) -> Iterator[Problem]:
+        for line in self._untold:
+            yield self._problem("bad_line", "A line cannot be read.", line)
+        self._untold = []
+
     def _unnamed_bad_lines(self) -> Iterator[Problem]:
+        """Yield one problem for all bad lines if there was nothing else, else for unnamed ones."""
+        if len(self._untold) > 1:
+            message = f"{self._bad_lines} lines cannot be read, this one first."
+            yield self._problem("bad_line", message, self._untold[0], count=self._bad_lines)
+            return
+        yield from self._told_bad_lines()
         more = self._bad_lines - MAX_BAD_LINES
         if more > 0:
             message = f"{more} more lines cannot be read."

@@ -11,7 +11,7 @@ from funes_ls.indexer.chunk import chunks_of
 from funes_ls.indexer.model import Problem, Turn
 from funes_ls.indexer.traces import source_for
 from tests.indexer.traces.reading import read_all, read_in_steps
-from tests.indexer.traces.records import sample
+from tests.indexer.traces.records import claude, sample
 
 HARNESSES = ("claude", "codex", "pi")
 #: What gets put into the middle of lines.
@@ -131,8 +131,21 @@ def _with_wrong_values(value: object) -> list[object]:
 
 def test_bad_lines_without_end_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
-    path.write_text("prose, not json\n" * 1000, encoding="utf-8")
+    good, bad = json.dumps(claude(1, "hello")), "prose, not json\n"
+    path.write_text(f"{bad}{good}\n{bad * 999}", encoding="utf-8")
+    turns, problems, _ = read_all(source_for("claude"), path)
+    assert len(turns) == 1
+    assert [problem.line for problem in problems] == [1, *range(3, 102), 1001]
+    assert sum(problem.count for problem in problems) == 1000
+
+
+def test_a_file_of_something_else_is_one_problem(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    text = json.dumps([claude(1, "hello"), claude(2, "there")], indent=2)
+    path.write_text(f"\n{text}\n", encoding="utf-8")
     turns, problems, _ = read_all(source_for("claude"), path)
     assert turns == []
-    assert len(problems) == 101
-    assert sum(problem.count for problem in problems) == 1000
+    (problem,) = problems
+    assert (problem.kind, problem.line) == ("bad_line", 2)
+    assert problem.message == f"{problem.count} lines cannot be read, this one first."
+    assert problem.count > 20
