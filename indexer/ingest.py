@@ -19,6 +19,7 @@ from funes_ls.indexer.chunk import chunk_id, chunks_of
 from funes_ls.indexer.facts import touched_paths
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import Chunk, Problem, SessionMeta, Turn
+from funes_ls.indexer.readahead import ReadAhead
 from funes_ls.indexer.repos import repo_of
 from funes_ls.indexer.times import parse_ts
 from funes_ls.indexer.traces.base import Reading, TraceSource, Unit
@@ -71,11 +72,34 @@ def is_current(unit: Unit, known: Source | None) -> bool:
     )
 
 
-def ingest(unit: Unit, source: TraceSource, memory: Memory, *, thinking: bool = True) -> Ingested:
-    """Read what is new of a trace and queue it; may be killed at any point and run again."""
+def resume_state(unit: Unit, memory: Memory) -> bytes | None:
+    """Return from where a trace's reader goes on, None when it begins anew."""
+    state = _decoded(memory.catalog.source(unit.key))
+    return state.reader if state else None
+
+
+def ingest(
+    unit: Unit,
+    source: TraceSource,
+    memory: Memory,
+    *,
+    thinking: bool = True,
+    ahead: ReadAhead | None = None,
+) -> Ingested:
+    """Read what is new of a trace and queue it; may be killed at any point and run again.
+
+    Args:
+        unit: The trace.
+        source: Its reader.
+        memory: Where it goes.
+        thinking: Whether thinking blocks are stored.
+        ahead: Who may have read it already, from its `resume_state`.
+    """
     known = memory.catalog.source(unit.key)
     state = _decoded(known)
-    reading = source.read(unit, resume=state.reader if state else None)
+    resume = state.reader if state else None
+    reader = ahead.read if ahead else None
+    reading = reader(unit, source, resume=resume) if reader else source.read(unit, resume=resume)
     done = _SessionWriter(unit, memory, reading, state=state, thinking=thinking).run()
     if reading.late_names:
         # Rows already given would have had another label: give them all again, names known.

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from funes_ls.indexer.errors import FunesError
-from funes_ls.indexer.ingest import Ingested, ingest, is_current
+from funes_ls.indexer.ingest import Ingested, ingest, is_current, resume_state
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import TIERS, Chunk, Problem
 from funes_ls.indexer.progress import Cancelled, IndexEvent, Meter, Progress
+from funes_ls.indexer.readahead import ReadAhead, reading_ahead
 from funes_ls.indexer.traces.base import TraceSource, Unit
 
 if TYPE_CHECKING:
@@ -104,16 +105,18 @@ def run_words(
     Fills `report` as it goes, so that an interrupted run can still be told about.
     """
     meter = Meter(len(tasks), clock=time.monotonic)
+    wanted = [(task.unit, task.source, resume_state(task.unit, memory)) for task in tasks]
     try:
-        done = 0
-        for group in _groups(tasks):
-            with memory.one_change():
-                for task in group:
-                    progress(_words_event(task, done, len(tasks), meter, report))
-                    _read_one(task, memory, report, thinking=thinking)
-                    done += 1
-                    meter.advance(done)
-            memory.commit_words(only_if_due=True)
+        with reading_ahead(wanted) as ahead:
+            done = 0
+            for group in _groups(tasks):
+                with memory.one_change():
+                    for task in group:
+                        progress(_words_event(task, done, len(tasks), meter, report))
+                        _read_one(task, memory, report, thinking=thinking, ahead=ahead)
+                        done += 1
+                        meter.advance(done)
+                memory.commit_words(only_if_due=True)
     finally:
         memory.commit_words()
     progress(IndexEvent(phase="words", done=len(tasks), total=len(tasks), chunks=report.new))
@@ -147,9 +150,11 @@ def _words_event(
     )
 
 
-def _read_one(task: Task, memory: Memory, report: WordsReport, *, thinking: bool) -> None:
+def _read_one(
+    task: Task, memory: Memory, report: WordsReport, *, thinking: bool, ahead: ReadAhead
+) -> None:
     try:
-        done = ingest(task.unit, task.source, memory, thinking=thinking)
+        done = ingest(task.unit, task.source, memory, thinking=thinking, ahead=ahead)
     except (FunesError, OSError) as exc:
         if isinstance(exc, FunesError) and exc.kind in ("disk", "locked", "damaged"):
             raise  # our own storage failed, not the trace

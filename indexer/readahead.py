@@ -1,0 +1,154 @@
+"""Has a second process read traces ahead, so that reading and writing each have a core.
+
+One worker reads the units in the order they are asked for; what it gives is what reading them here
+would give. If it cannot be started or dies, the rest is read here.
+"""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import IO
+
+import msgspec
+
+from funes_ls.indexer.errors import TraceError
+from funes_ls.indexer.model import Problem, SessionMeta, Turn
+from funes_ls.indexer.traces.base import Reading, TraceSource, Unit
+from funes_ls.indexer.traces.worker import Frame, read_message, request_of, write_message
+
+#: Less than this to read, and a second process costs more than it saves.
+WORTH_BYTES = 16 * 1024 * 1024
+
+#: A unit, its reader, and the state to resume from.
+Wanted = tuple[Unit, TraceSource, bytes | None]
+
+
+class ReadAhead:
+    """Gives the readings of units, asked for in the order they were announced."""
+
+    def __init__(self, worker: "subprocess.Popen[bytes] | None", announced: set[str]) -> None:
+        """Read from a worker that was asked for the announced keys; None reads all here."""
+        self._worker = worker
+        self._announced = announced
+        self._decoder = msgspec.msgpack.Decoder(Frame)
+
+    def read(self, unit: Unit, source: TraceSource, *, resume: bytes | None) -> Reading:
+        """Return the reading of a unit; the one before it must have been read to its end."""
+        if self._worker is None or unit.key not in self._announced:
+            return source.read(unit, resume=resume)
+        self._announced.discard(unit.key)
+        first = self._next_frame()
+        while first is not None and first.key != unit.key:  # the rest of one given up
+            first = self._next_frame()
+        if first is None:  # the worker is gone
+            self._worker = None
+            return source.read(unit, resume=resume)
+        return _RemoteReading(self, first)
+
+    def _next_frame(self) -> Frame | None:
+        worker = self._worker
+        if worker is None or worker.stdout is None:
+            return None
+        body = read_message(worker.stdout)
+        return None if body is None else self._decoder.decode(body)
+
+
+class _RemoteReading:
+    """A reading that happens in the worker; see `Reading`."""
+
+    def __init__(self, ahead: ReadAhead, first: Frame) -> None:
+        self._ahead = ahead
+        self._frame = first
+        self.skipped: dict[str, int] = {}
+
+    def __iter__(self) -> Iterator[Turn | Problem]:
+        while True:
+            for turn, problem in self._frame.items:
+                if turn is not None:
+                    yield turn
+                elif problem is not None:
+                    yield problem
+            if self._frame.last:
+                break
+            following = self._ahead._next_frame()
+            if following is None:
+                raise TraceError("The process that reads traces ended.", kind="reader_died")
+            self._frame = following
+        if self._frame.error:
+            raise TraceError(f"Reading failed ({self._frame.error}).", kind="reader_failed")
+
+    @property
+    def session(self) -> SessionMeta:
+        return self._frame.session
+
+    @property
+    def resume(self) -> bytes:
+        return self._frame.resume
+
+    @property
+    def offset(self) -> int:
+        return self._frame.offset
+
+    @property
+    def restarted(self) -> bool:
+        return self._frame.restarted
+
+    @property
+    def late_names(self) -> bool:
+        return self._frame.late_names
+
+    @property
+    def failed(self) -> bool:
+        return self._frame.failed
+
+
+@contextmanager
+def reading_ahead(wanted: Sequence[Wanted]) -> Iterator[ReadAhead]:
+    """Yield the readings of units, read by a worker when there is enough to read.
+
+    Args:
+        wanted: In the order they will be asked for. Units inside a database or a table stay here.
+    """
+    files = [(unit, resume) for unit, _, resume in wanted if not unit.container]
+    if sum(unit.size for unit, _ in files) < WORTH_BYTES:
+        yield ReadAhead(None, set())
+        return
+    worker = _started()
+    try:
+        if worker is not None and worker.stdin is not None:
+            asker = threading.Thread(target=_ask, args=(worker.stdin, files), daemon=True)
+            asker.start()
+        yield ReadAhead(worker, {unit.key for unit, _ in files})
+    finally:
+        if worker is not None:
+            _end(worker)
+
+
+def _started() -> "subprocess.Popen[bytes] | None":
+    command = [sys.executable, "-P", "-m", "funes_ls.indexer.traces.worker"]
+    try:
+        return subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+    except OSError:
+        return None
+
+
+def _ask(stream: IO[bytes], files: Sequence[tuple[Unit, bytes | None]]) -> None:
+    """Write the requests; a full pipe holds them back until the worker takes them."""
+    encoder = msgspec.msgpack.Encoder()
+    with suppress(OSError, ValueError):  # the worker is gone, or is being ended
+        for unit, resume in files:
+            write_message(stream, encoder.encode(request_of(unit, resume)))  # type: ignore[arg-type]
+        stream.close()
+
+
+def _end(worker: "subprocess.Popen[bytes]") -> None:
+    worker.kill()
+    worker.wait()
+    for stream in (worker.stdin, worker.stdout):
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()
