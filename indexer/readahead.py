@@ -141,7 +141,7 @@ def _ask(stream: IO[bytes], files: Sequence[tuple[Unit, bytes | None]]) -> None:
     encoder = msgspec.msgpack.Encoder()
     with suppress(OSError, ValueError):  # the worker is gone, or is being ended
         for unit, resume in files:
-            write_message(stream, encoder.encode(request_of(unit, resume)))  # type: ignore[arg-type]
+            write_message(stream, encoder.encode(request_of(unit, resume)))
         stream.close()
 
 

@@ -10,7 +10,7 @@ import struct
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 import msgspec
 from msgspec import Struct
@@ -76,7 +76,7 @@ def request_of(unit: Unit, resume: bytes | None) -> Request:
     )
 
 
-def read_message(stream: BinaryIO) -> bytes | None:
+def read_message(stream: IO[bytes]) -> bytes | None:
     """Return the next message of a stream, None at its end."""
     head = stream.read(LENGTH.size)
     if len(head) < LENGTH.size:
@@ -86,7 +86,7 @@ def read_message(stream: BinaryIO) -> bytes | None:
     return body if len(body) == size else None
 
 
-def write_message(stream: BinaryIO, body: bytes) -> None:
+def write_message(stream: IO[bytes], body: bytes) -> None:
     """Write one message and let it go at once."""
     stream.write(LENGTH.pack(len(body)) + body)
     stream.flush()
