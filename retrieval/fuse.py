@@ -79,17 +79,6 @@ def mix(
     )
 
 
-def reciprocal_ranks(words: Leg | None, vector: Leg | None, *, constant: float = 60.0) -> Scores:
-    """Return the reciprocal-rank fusion of both legs along their united ids, for comparison."""
-    ids = list(dict.fromkeys([*(words.ids if words else ()), *(vector.ids if vector else ())]))
-    place = {chunk_id: index for index, chunk_id in enumerate(ids)}
-    total = np.zeros(len(ids))
-    for leg in (words, vector):
-        _, ranks = _spread(leg, place)
-        total += np.where(ranks > 0, 1.0 / (constant + ranks), 0.0)
-    return total
-
-
 def _spread(leg: Leg | None, place: Mapping[str, int]) -> tuple[Scores, NDArray[np.int64]]:
     scores = np.full(len(place), np.nan)
     ranks = np.zeros(len(place), dtype=np.int64)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from funes_ls.retrieval.fuse import Leg, mix, reciprocal_ranks
+from funes_ls.retrieval.fuse import Leg, mix
 
 
 def leg(**scores: float) -> Leg:
@@ -49,8 +49,3 @@ def test_a_chunk_only_the_words_found_gets_its_own_cosine() -> None:
 
 def test_a_single_candidate_is_a_whole_one() -> None:
     assert mix(leg(a=0.01), None, vector_weight=0.6).fused.tolist() == [1.0]
-
-
-def test_reciprocal_ranks_add_up() -> None:
-    got = reciprocal_ranks(leg(a=2.0, b=1.0), leg(b=0.9), constant=60)
-    assert got.tolist() == pytest.approx([1 / 61, 1 / 62 + 1 / 61])
