@@ -316,7 +316,7 @@ def _blocks(role: str, row: dict[str, Any]) -> list[Block]:
         if thinking is None:
             thinking = row["reasoning"]
         blocks = texts.text_block(thinking, "thinking") + texts.text_block(content)
-        return blocks + tool_calls(_parsed(row["tool_calls"]), keep_ids=True)
+        return blocks + tool_calls(jsonvalue.parse_column(row["tool_calls"]), keep_ids=True)
     if role != "tool" or not isinstance(content, str) or texts.is_blank(content):
         return []
     return [
@@ -327,18 +327,6 @@ def _blocks(role: str, row: dict[str, Any]) -> list[Block]:
             tool_use_id=texts.string(row["tool_call_id"]),
         )
     ]
-
-
-def _parsed(text: Any) -> Any:
-    """Return the value of a JSON column as compat reads it, None when it cannot be read."""
-    if not isinstance(text, str):
-        return None
-    try:
-        value = jsonvalue.parse(text)
-    except ValueError:
-        return None
-    raw = text.encode("utf-8", "replace")
-    return jsonvalue.parse_exact(raw) if jsonvalue.is_exotic(raw) else value
 
 
 def tool_calls(calls: Any, *, keep_ids: bool) -> list[Block]:

@@ -151,3 +151,15 @@ def _without_surrogates(value: Any) -> Any:
     if isinstance(value, dict):
         return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
     return value
+
+
+def parse_column(text: Any) -> Any:
+    """Return the value of JSON kept as text in a column, as compat reads it; None if it cannot."""
+    if not isinstance(text, str):
+        return None
+    try:
+        value = parse(text)
+    except ValueError:
+        return None
+    raw = text.encode("utf-8", "replace")
+    return parse_exact(raw) if is_exotic(raw) else value

@@ -245,7 +245,7 @@ class ParquetReading:
         meta = self.session
         meta.session_id = row["session_id"]
         meta.harness = row.get("harness") or ""
-        described = _value(row.get("metadata"))
+        described = jsonvalue.parse_column(row.get("metadata"))
         if isinstance(described, dict):
             meta.cwd = texts.string(described.get("cwd")) or ""
 
@@ -262,7 +262,7 @@ class ParquetReading:
             self._state = given
 
     def _turn(self, row: dict[str, Any], number: int, text: str | None) -> Turn | None:
-        message = _value(text)
+        message = jsonvalue.parse_column(text)
         if not isinstance(message, dict):
             return None
         state = self._state
@@ -334,18 +334,6 @@ class ParquetReading:
             else block
             for block in blocks
         ]
-
-
-def _value(text: Any) -> Any:
-    """Return the value of a JSON string as compat reads it, None when it refuses it."""
-    if not isinstance(text, str):
-        return None
-    try:
-        value = jsonvalue.parse(text)
-    except ValueError:
-        return None
-    raw = text.encode("utf-8", "replace")
-    return jsonvalue.parse_exact(raw) if jsonvalue.is_exotic(raw) else value
 
 
 def _blocks(message: dict[str, Any]) -> list[Block]:

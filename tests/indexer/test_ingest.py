@@ -1,32 +1,16 @@
 """Reading traces into the queue: growth, rewrites, collisions, moves; ids never move."""
 
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from funes_ls.indexer.chunk import chunk_id
 from funes_ls.indexer.ingest import Ingested, ingest, is_current
-from funes_ls.indexer.memory import Memory, open_memory
+from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import Problem
 from funes_ls.indexer.traces import Unit, source_for
 from tests.sessions import append, record, tool_result, tool_use, write
 
 CLAUDE = source_for("claude")
 FILE_TIME_S = 1_770_000_000
-
-
-@pytest.fixture
-def memory(funes_home: Path) -> Iterator[Memory]:
-    with open_memory(
-        funes_home / "memory", derived=funes_home / "derived", writable=True
-    ) as opened:
-        yield opened
-
-
-@pytest.fixture
-def projects(own_home: Path) -> Path:
-    return own_home / ".claude" / "projects"
 
 
 def unit_of(path: Path, root: Path) -> Unit:

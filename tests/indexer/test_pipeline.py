@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from funes_ls.indexer.errors import TraceError
-from funes_ls.indexer.memory import Memory, open_memory
+from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.pipeline import VectorsReport, WordsReport, plan, run_vectors, run_words
 from funes_ls.indexer.progress import IndexEvent, ignore_progress
 from funes_ls.indexer.traces import TraceSource, Unit, source_for
@@ -38,19 +37,6 @@ class CountingEmbedder:
 
     def encode_query(self, text: str) -> np.ndarray:
         return self.encode([text])[0]
-
-
-@pytest.fixture
-def memory(funes_home: Path) -> Iterator[Memory]:
-    with open_memory(
-        funes_home / "memory", derived=funes_home / "derived", writable=True
-    ) as opened:
-        yield opened
-
-
-@pytest.fixture
-def projects(own_home: Path) -> Path:
-    return own_home / ".claude" / "projects"
 
 
 def index_words(projects: Path, memory: Memory, *, limit: int | None = None) -> WordsReport:

@@ -1,13 +1,12 @@
 """A second process reads what reading here would give, and may die without harm."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from funes_ls.indexer import readahead
 from funes_ls.indexer.errors import TraceError
-from funes_ls.indexer.memory import Memory, open_memory
+from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import Problem, Turn
 from funes_ls.indexer.pipeline import plan, run_words
 from funes_ls.indexer.progress import IndexEvent, ignore_progress
@@ -86,14 +85,6 @@ def test_when_the_worker_dies_the_rest_is_read_here(own_home: Path) -> None:
             list(items)
         rest = list(ahead.read(wanted[1][0], wanted[1][1], resume=None))
     assert rest == list(wanted[1][1].read(wanted[1][0]))
-
-
-@pytest.fixture
-def memory(funes_home: Path) -> Iterator[Memory]:
-    with open_memory(
-        funes_home / "memory", derived=funes_home / "derived", writable=True
-    ) as opened:
-        yield opened
 
 
 def test_a_run_whose_worker_dies_ends_well_and_the_next_one_finishes(
