@@ -161,7 +161,7 @@ def check_model(dataset: "Dataset", *, stamp: str = "", dim: int = 0) -> None:
     if stamp and dataset.stamp and dataset.stamp != stamp:
         raise MemoryStateError(
             f"The memory at {dataset.path.parent} was embedded with {dataset.stamp}, not {stamp}.",
-            hint=f"Run `funes model use {dataset.stamp}`, or move it with `funes reembed`.",
+            hint="Set `model` back to auto, or index into another FUNES_HOME.",
             kind="wrong_model",
         )
     if dim and dataset.dim != dim:
