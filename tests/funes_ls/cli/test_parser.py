@@ -1,5 +1,8 @@
 """The command line: help that shows examples, questions that may look like options."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from funes_ls.cli.parser import build_parser, split_question
@@ -78,3 +81,17 @@ def test_bad_arguments_are_usage_errors(argv: list[str]) -> None:
         build_parser().parse_args(argv)
     assert refused.value.exit_code == 2
     assert "funes" in refused.value.hint
+
+
+def test_every_command_that_a_message_names_exists() -> None:
+    root = Path(__file__).resolve().parents[3]
+    sources = [
+        path for top in ("funes_ls", "indexer", "retrieval") for path in (root / top).rglob("*.py")
+    ]
+    named = {
+        name
+        for path in sources
+        for name in re.findall(r"`funes ([a-z]+)", path.read_text(encoding="utf-8"))
+    }
+    assert named >= {"index", "model", "status"}
+    assert named - set(COMMANDS) == set()
