@@ -130,7 +130,7 @@ def test_state_is_asked_of_the_disk(filled: Dataset, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("stamp", "dim", "kind", "hint"),
     [
-        ("other/model", DIM, "wrong_model", f"funes model use {STAMP}"),
+        ("other/model", DIM, "wrong_model", "another FUNES_HOME"),
         (STAMP, DIM + 1, "wrong_width", "funes model list"),
     ],
 )
