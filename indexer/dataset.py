@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
+from funes_ls.indexer.dataset_import import lancedb
 from funes_ls.indexer.errors import BackendError, MemoryStateError
 from funes_ls.indexer.model import Chunk
 from funes_ls.indexer.times import parse_ts
@@ -111,12 +112,10 @@ def create(base: Path, *, stamp: str, dim: int) -> "Dataset":
     Raises:
         BackendError: kind `disk`: it cannot be written there.
     """
-    import lancedb
-
     path = dataset_path(base)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        lancedb.connect(path.parent).create_table(
+        lancedb().connect(path.parent).create_table(
             path.stem, schema=row_schema(stamp=stamp, dim=dim)
         )
     except Exception as exc:  # see `state`
@@ -310,12 +309,10 @@ class Dataset:
 
     def _index_ids(self) -> None:
         """Index what rows are looked up by, once scanning for it takes longer than a moment."""
-        from lancedb.index import BTree
-
         there = {column for index in self._table.list_indices() for column in index.columns}
         if self.count() >= _INDEXED_FROM:
             for column in sorted({"id", "session_id"} - there):
-                self._table.create_index(column, config=BTree())
+                self._table.create_index(column, config=lancedb().index.BTree())
 
     def _arrow(
         self, chunks: Sequence[Chunk], vectors: "np.ndarray[Any, np.dtype[np.float32]]"
@@ -385,9 +382,7 @@ def _chunk(values: dict[str, Any]) -> Chunk:
 
 
 def _open_table(path: Path) -> Any:
-    import lancedb
-
-    return lancedb.connect(path.parent).open_table(path.stem)
+    return lancedb().connect(path.parent).open_table(path.stem)
 
 
 def _stamp_of(schema: Any) -> str:
