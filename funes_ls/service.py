@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from funes_ls.index_run import IndexReport, IndexRequest, known_places, model_ref, run_index
-from funes_ls.indexer.catalog import now_us
+from funes_ls.index_run import IndexReport, IndexRequest, model_ref, run_index
+from funes_ls.indexer.catalog import Source, now_us
 from funes_ls.indexer.chunk import chunks_of
 from funes_ls.indexer.errors import BackendError, MemoryStateError, UsageError
 from funes_ls.indexer.memory import Memory, open_memory
-from funes_ls.indexer.model import Chunk, Problem, Turn
+from funes_ls.indexer.model import HARNESSES, Chunk, Problem, Turn
 from funes_ls.indexer.repos import repo_of
 from funes_ls.indexer.settings import Settings
 from funes_ls.indexer.traces import TraceSource, Unit, detect, source_for
@@ -33,7 +33,6 @@ __all__ = [
     "Status",
     "asking",
     "get",
-    "known_places",
     "parse",
     "problems",
     "recall",
@@ -52,6 +51,7 @@ class Status(Struct, frozen=True, kw_only=True):
         generation: Grows with every change.
         turns: Distinct turns: copies that a resumed or forked session holds count once.
         words_only: Chunks that wait for their vector.
+        pending_sources: Traces read before that have changed since; new ones are not looked for.
         problems: Count of what could not be read; listed by `funes status --problems`.
         last_indexed_us: When something was last stored, UTC µs.
         size_bytes: Disk taken by the memory.
@@ -226,11 +226,23 @@ def _status(memory: Memory, path: Path, spec: str) -> Status:
         projects=len({session.cwd or session.workdir for session in sessions}),
         harnesses=dict(sorted(harnesses.items())),
         words_only=state.words_only,
+        pending_sources=sum(_has_changed(source) for source in memory.catalog.sources()),
         problems=state.problems,
         last_indexed_us=max((session.updated_at for session in sessions), default=None),
         size_bytes=sum(file.stat().st_size for file in path.rglob("*") if file.is_file()),
         note=" ".join(state.notes),
     )
+
+
+def _has_changed(source: Source) -> bool:
+    """Tell whether a trace file differs from what was read; databases are not asked."""
+    if source.key.startswith(f"{source.path}#") or source.harness == HARNESSES["hermes"]:
+        return False
+    try:
+        found = Path(source.path).stat()
+    except (OSError, ValueError):
+        return False  # gone or out of reach: what was read of it stays
+    return (found.st_size, found.st_mtime_ns) != (source.size, source.mtime_ns)
 
 
 def problems(settings: Settings, *, spec: str = "local") -> list[Problem]:

@@ -51,11 +51,10 @@ class _State(Struct, kw_only=True):
     Attributes:
         reader: The trace reader's own state.
         last_us: Time of the last turn that had one, for turns that have none.
-        compat_id: Session id the trace claims; the stored one may differ.
+        chunks: Rows of the session that are stored.
     """
 
     reader: bytes = b""
-    compat_id: str = ""
     last_us: int | None = None
     started_us: int | None = None
     ended_us: int | None = None
@@ -183,7 +182,6 @@ class _SessionWriter:
     def _open_session(self, turn: Turn) -> None:
         """Settle, at the first turn, under which id the session is stored and what is there."""
         self._session_id = self._claimed(turn.session_id)
-        self._state.compat_id = turn.session_id
         self._workdir = turn.workdir
         self._is_forgotten = self._session_id in self._memory.catalog.tombstones()
         meta = self._reading.session
@@ -242,7 +240,7 @@ class _SessionWriter:
 
     def _file_time(self) -> int | None:
         """Return when the trace file was last written; databases and tables have no such time."""
-        return None if "#" in self._unit.key else self._unit.mtime_ns // 1000
+        return None if self._unit.container else self._unit.mtime_ns // 1000
 
     # Rows to the queue
 
@@ -312,7 +310,7 @@ class _SessionWriter:
         self._state.chunks = self._session_chunks()
         catalog = self._memory.catalog
         with catalog.transaction():
-            if self._state.chunks:
+            if self._session_id and self._state.chunks:
                 catalog.put_session(self._session_record())
                 catalog.put_files(self._session_id, self._files)
             if not self._failed:
@@ -325,10 +323,11 @@ class _SessionWriter:
         self._remove([row.id for row in stored if row.id not in self._seen_ids])
 
     def _session_chunks(self) -> int:
-        """Return how many rows of the session are stored; counted where some were before."""
+        """Return how many rows of the session are stored, counted where that is not known."""
         if not self._session_id or self._is_forgotten:
-            return 0
-        if self._new == self._total and not self._is_rewrite:
+            return self._state.chunks
+        is_known = bool(self._state.chunks) or not self._check_ids
+        if is_known and self._new == self._total and not self._is_rewrite:
             return self._state.chunks + self._new
         return len(self._memory.session_rows(self._session_id))
 
@@ -388,7 +387,7 @@ def _is_alive(other: Source, unit: Unit) -> bool:
     """Return whether another trace still stands beside this one (not moved, not the same file)."""
     path = Path(other.path)
     if other.path == str(unit.path):
-        return "#" in unit.key
+        return bool(unit.container)
     try:
         return path.exists() and not path.samefile(unit.path)
     except OSError:

@@ -58,7 +58,7 @@ def _write_rows(parsed: service.ParsedUnit, root: Path) -> None:
 
 def _file_name(parsed: service.ParsedUnit, root: Path) -> str:
     """Return the trace's path as the user would write it: below the path that was given."""
-    path = Path(parsed.unit.key.partition("#")[0] or parsed.unit.path)
+    path = Path(parsed.unit.container or parsed.unit.key)
     return str(path if path.is_relative_to(root) or root.is_file() else parsed.unit.path)
 
 

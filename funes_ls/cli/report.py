@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from funes_ls import render
+from funes_ls.cli.output import counted
 from funes_ls.indexer.catalog import now_us
 from funes_ls.indexer.model import Problem
 from funes_ls.indexer.times import format_us
@@ -31,6 +32,11 @@ def status_text(status: "Status") -> str:
         lines.append(
             f"pending   {status.words_only:,} chunks are findable by words only; "
             "`funes index` embeds them"
+        )
+    if status.pending_sources:
+        lines.append(
+            f"changed   {counted(status.pending_sources, 'trace')} since last read; "
+            "`funes index` reads what is new"
         )
     if status.problems:
         lines.append(f"problems  {status.problems:,}; `funes status --problems` lists them")

@@ -111,3 +111,16 @@ def test_rows_outlive_their_transcript(own_home: Path) -> None:
     index()
     assert [hit["text"] for hit in recall("lasting note", "-k", "1")] == ["a lasting note"]
     assert funes("get", "s", "u1").out.splitlines()[1] == "a lasting note"
+
+
+def test_status_counts_traces_that_have_changed(own_home: Path) -> None:
+    projects = own_home / ".claude" / "projects"
+    path = write(projects / "p" / "s.jsonl", [record("one", uuid="u1")])
+    write(projects / "p" / "t.jsonl", [record("two", uuid="u2")])
+    index("--yes", "--words-only")
+    assert status()["pending_sources"] == 0
+    append(path, [record("three", uuid="u3")])
+    assert status()["pending_sources"] == 1
+    assert "changed   1 trace since last read" in funes("status").out
+    index("--yes", "--words-only")
+    assert status()["pending_sources"] == 0

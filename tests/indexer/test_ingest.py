@@ -264,3 +264,40 @@ def test_rows_a_killed_run_left_are_taken_up(memory: Memory, projects: Path) -> 
     session = memory.catalog.session("s1")
     assert session is not None
     assert (session.chunks, session.turns) == (2, 2)
+
+
+def test_growth_that_says_nothing_keeps_the_count(memory: Memory, projects: Path) -> None:
+    path = write(projects / "p" / "s1.jsonl", [record("one", uuid="u1"), record("two", uuid="u2")])
+    read(path, projects, memory)
+    append(path, [{"type": "summary", "summary": "a title"}])
+    read(path, projects, memory)
+    append(path, [record("three", uuid="u3")])
+    read(path, projects, memory)
+    session = memory.catalog.session("s1")
+    assert session is not None
+    assert (session.turns, session.chunks) == (3, 3)
+
+
+def test_an_emptied_and_refilled_trace_is_a_rewritten_one(memory: Memory, projects: Path) -> None:
+    path = write(projects / "p" / "s1.jsonl", [record("one", uuid="u1"), record("two", uuid="u2")])
+    read(path, projects, memory)
+    write(path, [])
+    read(path, projects, memory)
+    append(path, [record("three", uuid="u3")])
+    read(path, projects, memory)
+    session = memory.catalog.session("s1")
+    assert session is not None
+    assert texts(memory, "s1") == ["three"]
+    assert session.chunks == 1
+
+
+def test_a_folder_with_a_number_sign_is_a_folder(memory: Memory, projects: Path) -> None:
+    path = write(
+        projects / "c#" / "s1.jsonl", [record("one", uuid="u1", ts=None)], mtime_s=FILE_TIME_S
+    )
+    read(path, projects, memory)
+    assert [row.ts_us for row in memory.session_rows("s1")] == [FILE_TIME_S * 1_000_000]
+    moved = projects / "d#" / "s1.jsonl"
+    moved.parent.mkdir()
+    path.rename(moved)
+    assert read(moved, projects, memory).session_id == "s1"
