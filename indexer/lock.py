@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from funes_ls.indexer.errors import BackendError, MemoryStateError
-from funes_ls.indexer.settings import make_private
+from funes_ls.indexer.home import make_private
 
 LOCK_NAME = "writer.lock"
 

@@ -24,11 +24,11 @@ from funes_ls.indexer.catalog import Catalog, open_catalog
 from funes_ls.indexer.catalog_salvage import open_or_salvage
 from funes_ls.indexer.dataset import Dataset, reading_order
 from funes_ls.indexer.errors import BackendError, MemoryStateError
+from funes_ls.indexer.home import make_private
 from funes_ls.indexer.lexical import LexicalIndex, LexicalQuery
 from funes_ls.indexer.lock import writer_lock
 from funes_ls.indexer.memory_repair import Progress
 from funes_ls.indexer.model import Chunk
-from funes_ls.indexer.settings import make_private
 
 if TYPE_CHECKING:
     import numpy as np

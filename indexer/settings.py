@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from funes_ls.indexer.errors import UsageError
+from funes_ls.indexer.home import home_dir
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -106,21 +107,6 @@ _RANGES: dict[str, tuple[float, float]] = {
     "budget_s": (0, 1e9),
     "threads": (1, 64),
 }
-
-
-def home_dir(env: Mapping[str, str]) -> Path:
-    """Return `$FUNES_HOME`, by default `.funes` in the user's home directory."""
-    named = env.get("FUNES_HOME", "").strip()
-    return Path(named).expanduser() if named else Path.home() / ".funes"
-
-
-def make_private(path: Path) -> None:
-    """Make a directory, and the home above it, that only its user can enter.
-
-    A memory holds what transcripts hold; one that is there already keeps its mode.
-    """
-    for folder in (path.parent, path):
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
 def load_settings(

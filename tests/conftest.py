@@ -79,6 +79,8 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Path) 
     monkeypatch.setenv("FUNES_HOME", str(home / ".funes"))
     monkeypatch.setenv("FUNES_MODEL", str(tiny_model))
     monkeypatch.setenv("TERM", "dumb")
+    # Tests of the engine take this away; no other test leaves a process behind.
+    monkeypatch.setenv("FUNES_ENGINE", "inline")
     return home
 
 

@@ -21,6 +21,7 @@ FLOOR = {
     "embedding",
     "errors",
     "facts",
+    "home",
     "identifiers",
     "lexical",
     "lock",

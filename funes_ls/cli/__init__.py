@@ -66,7 +66,7 @@ def _report_bug() -> int:
     """Keep the traceback in the log, out of the user's sight."""
     from datetime import UTC, datetime
 
-    from funes_ls.indexer.settings import home_dir, make_private
+    from funes_ls.indexer.home import home_dir, make_private
 
     path = home_dir(os.environ) / "logs" / "funes.log"
     stamp = datetime.now(UTC).isoformat(timespec="seconds")

@@ -3,7 +3,7 @@
 import os
 
 from funes_ls import render
-from funes_ls.indexer.settings import home_dir
+from funes_ls.indexer.home import home_dir
 
 
 def welcome() -> int:

@@ -18,7 +18,7 @@ from funes_ls.indexer.embedding import (
     resolve_auto,
 )
 from funes_ls.indexer.errors import BackendError
-from funes_ls.indexer.settings import make_private
+from funes_ls.indexer.home import make_private
 from funes_ls.models.catalog import KNOWN, known_model
 from funes_ls.models.hub import hub_answers
 from funes_ls.models.installer import install

@@ -19,7 +19,7 @@ from funes_ls.indexer.embedding import (
     load,
 )
 from funes_ls.indexer.errors import BackendError, UsageError
-from funes_ls.indexer.settings import make_private
+from funes_ls.indexer.home import make_private
 from funes_ls.models.catalog import KnownModel, known_model
 from funes_ls.models.directory import copy_directory
 from funes_ls.models.hub import download_snapshot

@@ -1,0 +1,1 @@
+"""The one resident process of a home: socket, dispatch, scheduling, lifetime; and its client."""

@@ -1,0 +1,339 @@
+"""The requests of the protocol: method names, params (camelCase) and what they answer.
+
+Engine and fronts share this file; `docs/protocol.md` is its prose, with an example per method.
+An answer has the keys, in snake_case, that `funes … --json` prints.
+"""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+#: Grows when an older front and a newer engine, or the reverse, no longer understand each other.
+PROTOCOL = 1
+
+# Codes of JSON-RPC and LSP 3.17.
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+NOT_INITIALIZED = -32002
+REQUEST_CANCELLED = -32800
+CONTENT_MODIFIED = -32801
+REQUEST_FAILED = -32803
+
+Token = int | str
+
+
+class Params(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What every request may carry.
+
+    Attributes:
+        work_done_token: Progress is told under this token.
+        partial_result_token: Answers come under this token as they grow, if the method can.
+    """
+
+    work_done_token: Token | None = None
+    partial_result_token: Token | None = None
+
+
+class FilterParams(Params, frozen=True, kw_only=True):
+    """Limits on sessions, as on the command line; "" is no limit. See `RecallFilter`."""
+
+    memory: str = ""
+    harness: str = ""
+    project: str = ""
+    repo: str = ""
+    cwd: str = ""
+    path: str = ""
+    branch: str = ""
+    since: str = ""
+    until: str = ""
+    no_subagents: bool = False
+
+
+class RecallParams(FilterParams, frozen=True, kw_only=True):
+    """`funes/recall`. What is None is as the settings have it; see `RecallRequest`."""
+
+    query: str
+    type: str = ""
+    tool: str = ""
+    session: str = ""
+    k: int | None = None
+    candidates: int | None = None
+    half_life: float | None = None
+    age_floor: float | None = None
+    neighbors: int | None = None
+    vector_weight: float | None = None
+    prior_tool_use: float | None = None
+    prior_tool_result: float | None = None
+
+
+class GetParams(Params, frozen=True, kw_only=True):
+    """`funes/get`: a turn and those within `window` steps of it."""
+
+    session_id: str
+    turn_uuid: str
+    window: int = 3
+    memory: str = ""
+
+
+class SessionsParams(FilterParams, frozen=True, kw_only=True):
+    """`funes/sessions`: a page of sessions, newest first."""
+
+    title: str = ""
+    limit: int = 50
+    offset: int = 0
+
+
+class StatusParams(Params, frozen=True, kw_only=True):
+    """`funes/status`; with `problems` it lists what could not be read instead."""
+
+    memory: str = ""
+    problems: bool = False
+
+
+class DocumentId(Struct, frozen=True, kw_only=True):
+    """A document as LSP names it."""
+
+    uri: str
+
+
+class Position(Struct, frozen=True, kw_only=True):
+    """A place in a document, both from 0; `character` counts as the client negotiated."""
+
+    line: int
+    character: int
+
+
+class Range(Struct, frozen=True, kw_only=True):
+    """A stretch of a document, end exclusive."""
+
+    start: Position
+    end: Position
+
+
+class RelatedParams(Params, frozen=True, kw_only=True, rename="camel"):
+    """`funes/related`: sessions that touched a file, named by `textDocument` or `path`."""
+
+    text_document: DocumentId | None = None
+    path: str = ""
+    range: Range | None = None
+    limit: int = 20
+    memory: str = ""
+
+
+class BlameParams(Params, frozen=True, kw_only=True, rename="camel"):
+    """`funes/blame`: who wrote the lines of a file; `text` is its unsaved text."""
+
+    text_document: DocumentId | None = None
+    path: str = ""
+    text: str | None = None
+    range: Range | None = None
+    memory: str = ""
+
+
+class IndexParams(Params, frozen=True, kw_only=True):
+    """`funes/index`: see `IndexRequest`; `thinking` None is as the settings have it."""
+
+    target: str = ""
+    harness: str = ""
+    limit: int | None = None
+    words_only: bool = False
+    finish: bool = False
+    thinking: bool | None = None
+
+
+class ForgetParams(Params, frozen=True, kw_only=True):
+    """`funes/forget`: take a session out for good; `dryRun` only counts."""
+
+    session: str
+    dry_run: bool = False
+
+
+class MemoriesParams(Params, frozen=True, kw_only=True):
+    """`funes/memories`: the memories there are, and in which state."""
+
+
+class AskParams(FilterParams, frozen=True, kw_only=True):
+    """`funes/ask`: one grounded answer by a coding agent, streamed as partial results."""
+
+    question: str
+    agent: str = ""
+    k: int | None = None
+    dry_run: bool = False
+
+
+# Between a front and its engine only.
+
+
+class HelloParams(Params, frozen=True, kw_only=True):
+    """`engine/hello`, the first request of every connection.
+
+    Attributes:
+        version: Of the front's program.
+        client: What the front is: `cli`, `lsp`, `mcp`, `hook`.
+        pid: Of the front.
+        token: Where the socket cannot be guarded by file modes.
+        env: Variables that say where harnesses keep sessions, as the front sees them.
+        notify: The front wants `funes/didIndex` and `engine/progress`.
+    """
+
+    version: str
+    protocol: int = PROTOCOL
+    client: str = ""
+    pid: int = 0
+    token: str = ""
+    env: dict[str, str] = {}
+    notify: bool = False
+
+
+class StopParams(Params, frozen=True, kw_only=True):
+    """`engine/stop`: finish the batch under way, answer, and end."""
+
+    reason: str = ""
+
+
+class TouchParams(Params, frozen=True, kw_only=True):
+    """`engine/touch`: these traces have grown; a hook says so."""
+
+    paths: tuple[str, ...]
+
+
+class RelatedSession(Struct, frozen=True, kw_only=True):
+    """A session that has to do with a file.
+
+    Attributes:
+        relation: `touched` while only whole files are known.
+        get: The command that shows where the session begins.
+    """
+
+    session_id: str
+    harness: str
+    title: str
+    cwd: str
+    branch: str
+    started_us: int | None
+    ended_us: int | None
+    turns: int
+    relation: str
+    get: str
+
+
+class RelatedAnswer(Struct, frozen=True, kw_only=True):
+    """Sessions that have to do with a file, newest first; `total` counts those left off too."""
+
+    path: str
+    generation: int
+    total: int
+    sessions: tuple[RelatedSession, ...]
+
+
+class BlameRange(Struct, frozen=True, kw_only=True):
+    """Lines `start` to `end` (from 0, end exclusive) and the session they go back to."""
+
+    start: int
+    end: int
+    confidence: str
+    session: RelatedSession
+
+
+class BlameAnswer(Struct, frozen=True, kw_only=True):
+    """What is known of who wrote a file's lines; nothing where nothing is known."""
+
+    path: str
+    generation: int
+    ranges: tuple[BlameRange, ...]
+
+
+class ForgetAnswer(Struct, frozen=True, kw_only=True):
+    """What forgetting took out, or would."""
+
+    session_id: str
+    title: str
+    chunks: int
+    forgotten: bool
+
+
+class MemoryInfo(Struct, frozen=True, kw_only=True):
+    """One memory; `state` is `ready`, `empty`, `missing` or why it cannot be read."""
+
+    name: str
+    path: str
+    state: str
+    model: str
+    sessions: int
+    chunks: int
+    current: bool
+
+
+class MemoriesAnswer(Struct, frozen=True, kw_only=True):
+    """The memories there are."""
+
+    memories: tuple[MemoryInfo, ...]
+
+
+class EngineStatus(Struct, frozen=True, kw_only=True):
+    """How the engine is; `funes engine status --json` prints it.
+
+    Attributes:
+        watching: `native`, `polling`, `off` or `starting`.
+        indexing: Phase of the work under way, "" when idle.
+        rss_bytes: Resident memory, 0 where the system does not tell.
+        note: What a person should know.
+    """
+
+    version: str
+    protocol: int
+    pid: int
+    home: str
+    address: str
+    uptime_s: float
+    clients: int
+    generation: int
+    model: str
+    watching: str
+    roots: int
+    indexing: str
+    done: int
+    total: int
+    eta_s: float | None
+    rss_bytes: int
+    note: str = ""
+
+
+class DidIndex(Struct, frozen=True, kw_only=True):
+    """`funes/didIndex`: what is recalled from now on is of this generation."""
+
+    generation: int
+    sessions: tuple[str, ...]
+
+
+#: Method -> its params; the engine serves all of these.
+METHODS: dict[str, type[Params]] = {
+    "funes/recall": RecallParams,
+    "funes/get": GetParams,
+    "funes/sessions": SessionsParams,
+    "funes/status": StatusParams,
+    "funes/related": RelatedParams,
+    "funes/blame": BlameParams,
+    "funes/index": IndexParams,
+    "funes/forget": ForgetParams,
+    "funes/memories": MemoriesParams,
+    "funes/ask": AskParams,
+    "engine/hello": HelloParams,
+    "engine/status": MemoriesParams,
+    "engine/stop": StopParams,
+    "engine/touch": TouchParams,
+}
+
+
+def params_of(method: str, raw: Any) -> Params:
+    """Return a request's params, checked.
+
+    Raises:
+        msgspec.ValidationError: they do not fit; the message names the field.
+        KeyError: there is no such method.
+    """
+    return msgspec.convert({} if raw is None else raw, METHODS[method])
