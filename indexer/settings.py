@@ -34,6 +34,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         budget_s: Wall-clock seconds an unattended first index may embed before it asks.
         threads: Threads that embed.
         thinking: Whether thinking blocks are indexed.
+        watch: Whether the engine keeps the memory current while sessions are being written.
+        idle_s: Seconds without a client and without work after which the engine ends.
     """
 
     home: Path
@@ -50,6 +52,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     budget_s: float = 60.0
     threads: int = 2
     thinking: bool = True
+    watch: bool = True
+    idle_s: float = 900.0
 
     @property
     def memory_dir(self) -> Path:
@@ -77,6 +81,8 @@ CONFIG_KEYS = {
     "index.budget": "budget_s",
     "index.threads": "threads",
     "index.thinking": "thinking",
+    "index.watch": "watch",
+    "engine.idle": "idle_s",
 }
 
 ENV_KEYS = {
@@ -93,6 +99,8 @@ ENV_KEYS = {
     "FUNES_BUDGET": "budget_s",
     "FUNES_THREADS": "threads",
     "FUNES_THINKING": "thinking",
+    "FUNES_WATCH": "watch",
+    "FUNES_ENGINE_IDLE": "idle_s",
 }
 
 _RANGES: dict[str, tuple[float, float]] = {
@@ -106,6 +114,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "prior_tool_result": (0, 2),
     "budget_s": (0, 1e9),
     "threads": (1, 64),
+    "idle_s": (0, 1e9),
 }
 
 
