@@ -161,6 +161,31 @@ def test_service_knows_no_edge() -> None:
     assert bad == []
 
 
+#: What each front and the engine may not know of one another, by package.
+FORBIDDEN = {
+    "funes_ls.engine": ("cli", "handlers", "server", "mcp", "hooks", "render"),
+    "funes_ls.handlers": ("cli", "service", "memories", "indexer.memory", "indexer.pipeline"),
+    "funes_ls.server": ("cli", "service", "memories", "indexer.memory", "indexer.pipeline"),
+    "funes_ls.protocol": ("cli", "handlers", "server", "render", "engine", "service"),
+}
+
+
+@pytest.mark.parametrize("package", sorted(FORBIDDEN))
+def test_edges_do_not_know_one_another(package: str) -> None:
+    bad = [
+        (who, name)
+        for who, name in own_imports(package)
+        if any(is_under(name, f"funes_ls.{edge}") for edge in FORBIDDEN[package])
+    ]
+    assert bad == []
+
+
+def test_what_the_shim_uses_of_the_engine_needs_the_standard_library_alone() -> None:
+    light = ["funes_ls.engine.client", "funes_ls.engine.address"]
+    code = "\n".join(f"import {name}" for name in light)
+    assert other_packages_after(code) == set()
+
+
 @pytest.mark.parametrize("package", ["funes_ls.indexer", "funes_ls.retrieval", "funes_ls.service"])
 def test_no_protocol_or_terminal_below_the_edges(package: str) -> None:
     bad = [
@@ -227,6 +252,20 @@ def test_no_module_is_called_utils() -> None:
 def heavy_after(code: str) -> set[str]:
     """Return which heavy libraries a fresh interpreter has loaded after running the code."""
     program = f"import sys\n{code}\nprint(*(set(sys.modules) & {HEAVY!r}), file=sys.stderr)"
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    return set(run.stderr.split())
+
+
+def other_packages_after(code: str) -> set[str]:
+    """Return the top-level names from outside the standard library that the code has loaded."""
+    program = (
+        "import sys\nbefore = set(sys.modules)\n"
+        f"{code}\n"
+        "names = {name.split('.')[0] for name in set(sys.modules) - before}\n"
+        "print(*(names - set(sys.stdlib_module_names) - {'funes_ls'}), file=sys.stderr)"
+    )
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
     )
