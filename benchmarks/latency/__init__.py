@@ -1,0 +1,1 @@
+"""How soon everything answers on a large memory: `python -m benchmarks.latency -h`."""
