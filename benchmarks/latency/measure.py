@@ -92,7 +92,7 @@ class Asker:
 
     def staged(self, clock: Clock) -> None:
         """Time one staged recall: its words, and the whole."""
-        params = {"query": next(self._drawn.questions), "partialResultToken": "words"}
+        params = {"query": next(self._drawn.questions)}
         came: list[float] = []
         started = time.perf_counter()
         with clock.timed("recall, staged, whole"):
@@ -185,7 +185,7 @@ def _first_answers(engine: Engine, connection: Connection, drawn: Drawn) -> tupl
         words.append(time.perf_counter() - engine.started_at)
 
     while True:
-        params = {"query": next(drawn.questions), "partialResultToken": 1}
+        params = {"query": next(drawn.questions)}
         answer = connection.request("funes/recall", params, timeout_s=_REQUEST_S, on_partial=note)
         full_s = time.perf_counter() - engine.started_at
         if not words and answer["hits"]:
@@ -252,7 +252,7 @@ class _Indexing:
         self._thread.start()
 
     def _run(self, traces: Path) -> None:
-        params = {"target": str(traces), "finish": True, "workDoneToken": "index"}
+        params = {"target": str(traces), "finish": True}
         try:
             self._connection.request("funes/index", params, timeout_s=3600, on_progress=self._note)
         except Exception as exc:
