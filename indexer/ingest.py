@@ -7,8 +7,9 @@ file that claims the session id of another living file becomes a session `<id>@<
 
 import hashlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -25,6 +26,10 @@ from funes_ls.indexer.times import parse_ts
 from funes_ls.indexer.traces.base import Reading, TraceSource, Unit
 
 _BATCH_ROWS = 2_000
+
+#: Work cut into short steps, and what it comes to in the end.
+Given = TypeVar("Given")
+Steps = Generator[None, None, Given]
 
 
 class Ingested(Struct, frozen=True, kw_only=True):
@@ -94,17 +99,42 @@ def ingest(
         thinking: Whether thinking blocks are stored.
         ahead: Who may have read it already, from its `resume_state`.
     """
-    known = memory.catalog.source(unit.key)
-    state = _decoded(known)
+    return at_once(ingest_steps(unit, source, memory, thinking=thinking, ahead=ahead))
+
+
+def ingest_steps(
+    unit: Unit,
+    source: TraceSource,
+    memory: Memory,
+    *,
+    thinking: bool = True,
+    ahead: ReadAhead | None = None,
+) -> Steps[Ingested]:
+    """Do what `ingest` does turn by turn, for who has other things to look after meanwhile.
+
+    Between two steps nothing is half written; closed early, the trace counts as not read.
+    """
+    state = _decoded(memory.catalog.source(unit.key))
     resume = state.reader if state else None
     reader = ahead.read if ahead else None
     reading = reader(unit, source, resume=resume) if reader else source.read(unit, resume=resume)
-    done = _SessionWriter(unit, memory, reading, state=state, thinking=thinking).run()
+    done = yield from _SessionWriter(unit, memory, reading, state=state, thinking=thinking).steps()
     if reading.late_names:
         # Rows already given would have had another label: give them all again, names known.
         reading = source.read(unit, resume=None)
-        done = _SessionWriter(unit, memory, reading, state=None, thinking=thinking).run()
+        writer = _SessionWriter(unit, memory, reading, state=None, thinking=thinking)
+        done = yield from writer.steps()
     return done
+
+
+def at_once(steps: Steps[Given]) -> Given:
+    """Take every step and return what they come to."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            given: Given = end.value
+            return given
 
 
 def _decoded(known: Source | None) -> _State | None:
@@ -146,7 +176,7 @@ class _SessionWriter:
         self._new = self._total = self._removed = 0
         self._problems: list[Problem] = []
 
-    def run(self) -> Ingested:
+    def steps(self) -> Steps[Ingested]:
         items = iter(self._reading)
         first = list(itertools.islice(items, 1))  # only now is `restarted` known
         self._state = self._begun()
@@ -155,6 +185,7 @@ class _SessionWriter:
                 self._problems.append(item)
             else:
                 self._add(item)
+            yield
         self._finish()
         return Ingested(
             session_id=self._session_id,

@@ -5,13 +5,23 @@ be killed: rows are queued in transactions, moved to the dataset append-first, a
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from funes_ls.indexer.crash_marks import NO_MARKS, CrashMarks
 from funes_ls.indexer.errors import FunesError
-from funes_ls.indexer.ingest import Ingested, ingest, is_current, resume_state
+from funes_ls.indexer.ingest import (
+    Ingested,
+    Steps,
+    at_once,
+    ingest_steps,
+    is_current,
+    resume_state,
+)
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import TIERS, Chunk, Problem
 from funes_ls.indexer.progress import Cancelled, IndexEvent, Meter, Progress
@@ -28,6 +38,8 @@ _CACHED_TEXTS = 20_000
 #: Traces whose rows are queued in one change, at most, and their bytes in all.
 _GROUP_UNITS = 50
 _GROUP_BYTES = 4 << 20
+#: Kinds of error that say our own storage failed, and not a trace.
+OWN_FAILURES = frozenset({"disk", "locked", "damaged"})
 
 
 class Task(Struct, frozen=True, kw_only=True):
@@ -45,6 +57,7 @@ class WordsReport(Struct, kw_only=True):
         current: Traces that had not changed.
         failed: Traces that could not be read at all; tried again next time.
         troubled: Lines skipped of each trace, by path; 0 when it could not be read at all.
+        changed: Sessions whose rows came or went, in order; who watches may empty it.
     """
 
     sessions: int = 0
@@ -53,6 +66,7 @@ class WordsReport(Struct, kw_only=True):
     new: int = 0
     removed: int = 0
     troubled: dict[str, int] = {}
+    changed: list[str] = []
 
 
 def plan(
@@ -99,27 +113,82 @@ def run_words(
     report: WordsReport,
     progress: Progress,
     thinking: bool = True,
+    marks: CrashMarks = NO_MARKS,
 ) -> None:
     """Read traces into the queue and make them findable by words, committing every few seconds.
 
     Fills `report` as it goes, so that an interrupted run can still be told about.
     """
-    meter = Meter(len(tasks), clock=time.monotonic)
-    wanted = [(task.unit, task.source, resume_state(task.unit, memory)) for task in tasks]
+    steps = words_steps(
+        tasks, memory, report=report, progress=progress, thinking=thinking, marks=marks
+    )
     try:
-        with reading_ahead(wanted) as ahead:
-            done = 0
-            for group in _groups(tasks):
-                with memory.one_change():
-                    for task in group:
-                        progress(_words_event(task, done, len(tasks), meter, report))
-                        _read_one(task, memory, report, thinking=thinking, ahead=ahead)
-                        done += 1
-                        meter.advance(done)
-                memory.commit_words(only_if_due=True)
+        for _ in steps:
+            memory.commit_words(only_if_due=True)
     finally:
+        steps.close()
         memory.commit_words()
     progress(IndexEvent(phase="words", done=len(tasks), total=len(tasks), chunks=report.new))
+
+
+def words_steps(
+    tasks: Sequence[Task],
+    memory: Memory,
+    *,
+    report: WordsReport,
+    progress: Progress,
+    thinking: bool = True,
+    marks: CrashMarks = NO_MARKS,
+    slice_s: float = float("inf"),
+) -> Generator[Task | None, None, None]:
+    """Do what `run_words` does in steps; words are committed by who takes them.
+
+    Yields the big trace that is half read, None between traces. Other traces may be read between
+    two steps; one of the tasks that was is passed over. Closed early, the rest is not read.
+
+    Args:
+        tasks: In the order to read them.
+        memory: Where they go.
+        report: Filled as it goes.
+        progress: Told before each trace.
+        thinking: Whether thinking blocks are stored.
+        marks: Tells which traces killed the process that read them.
+        slice_s: How long a step may take, about.
+    """
+    meter = Meter(len(tasks), clock=time.monotonic)
+    wanted = [(task.unit, task.source, resume_state(task.unit, memory)) for task in tasks]
+    planned = {unit.key: resume for unit, _, resume in wanted}
+    reader = _Reader(memory, report, thinking=thinking, marks=marks)
+    with reading_ahead(wanted) as ahead:
+        done = 0
+        for group in _groups(tasks):
+            left = deque(group)
+            while left:
+                began = time.monotonic()
+                big = left[0].unit.size > _GROUP_BYTES
+                with nullcontext() if big else memory.one_change():
+                    while left and time.monotonic() - began < slice_s:
+                        task = left.popleft()
+                        progress(_words_event(task, done, len(tasks), meter, report))
+                        if resume_state(task.unit, memory) != planned[task.unit.key]:
+                            report.current += 1  # it was read meanwhile
+                        elif big:
+                            yield from _sliced(reader.steps(task, ahead), task, slice_s)
+                        else:
+                            at_once(reader.steps(task, ahead))
+                        done += 1
+                        meter.advance(done)
+                yield None
+
+
+def _sliced(steps: Steps[Ingested], task: Task, slice_s: float) -> Generator[Task, None, None]:
+    """Take steps and yield the task whenever a slice of time is over."""
+    with closing(steps):
+        began = time.monotonic()
+        for _ in steps:
+            if time.monotonic() - began >= slice_s:
+                yield task
+                began = time.monotonic()
 
 
 def _groups(tasks: Iterable[Task]) -> Iterator[list[Task]]:
@@ -150,25 +219,71 @@ def _words_event(
     )
 
 
-def _read_one(
-    task: Task, memory: Memory, report: WordsReport, *, thinking: bool, ahead: ReadAhead
-) -> None:
-    try:
-        done = ingest(task.unit, task.source, memory, thinking=thinking, ahead=ahead)
-    except (FunesError, OSError) as exc:
-        if isinstance(exc, FunesError) and exc.kind in ("disk", "locked", "damaged"):
-            raise  # our own storage failed, not the trace
-        reason = exc.message if isinstance(exc, FunesError) else (exc.strerror or str(exc))
-        problem = Problem(path=task.unit.key, kind="unreadable", message=reason)
-        memory.catalog.put_problems(task.unit.key, [problem])
-        done = Ingested(problems=(problem,), failed=True)
-    report.sessions += not done.failed
-    report.failed += done.failed
-    report.new += done.new
-    report.removed += done.removed
-    if done.problems:
-        lines = sum(one.count for one in done.problems)
-        report.troubled[task.unit.key] = 0 if done.failed else lines
+def read_one(
+    task: Task,
+    memory: Memory,
+    *,
+    report: WordsReport,
+    thinking: bool = True,
+    marks: CrashMarks = NO_MARKS,
+) -> Ingested:
+    """Read one trace into the queue; what is wrong with it becomes a problem.
+
+    Raises:
+        FunesError: our own storage failed, not the trace.
+    """
+    return at_once(_Reader(memory, report, thinking=thinking, marks=marks).steps(task, None))
+
+
+class _Reader:
+    """Reads traces one by one and keeps count of what came of each."""
+
+    def __init__(
+        self, memory: Memory, report: WordsReport, *, thinking: bool, marks: CrashMarks
+    ) -> None:
+        self._memory = memory
+        self._report = report
+        self._thinking = thinking
+        self._marks = marks
+
+    def steps(self, task: Task, ahead: ReadAhead | None) -> Steps[Ingested]:
+        unit = task.unit
+        if self._marks.is_fatal(unit):
+            done = self._given_up(unit, "crashed", "Reading it ended the program twice.")
+        else:
+            with self._marks.reading(unit):
+                done = yield from self._guarded(task, ahead)
+        self._count(unit, done)
+        return done
+
+    def _guarded(self, task: Task, ahead: ReadAhead | None) -> Steps[Ingested]:
+        steps = ingest_steps(
+            task.unit, task.source, self._memory, thinking=self._thinking, ahead=ahead
+        )
+        try:
+            return (yield from steps)
+        except (FunesError, OSError) as exc:
+            if isinstance(exc, FunesError) and exc.kind in OWN_FAILURES:
+                raise
+            reason = exc.message if isinstance(exc, FunesError) else (exc.strerror or str(exc))
+            return self._given_up(task.unit, "unreadable", reason)
+
+    def _given_up(self, unit: Unit, kind: str, message: str) -> Ingested:
+        problem = Problem(path=unit.key, kind=kind, message=message)
+        self._memory.catalog.put_problems(unit.key, [problem])
+        return Ingested(problems=(problem,), failed=True)
+
+    def _count(self, unit: Unit, done: Ingested) -> None:
+        report = self._report
+        report.sessions += not done.failed
+        report.failed += done.failed
+        report.new += done.new
+        report.removed += done.removed
+        if done.new or done.removed:
+            report.changed.append(done.session_id)
+        if done.problems:
+            lines = sum(one.count for one in done.problems)
+            report.troubled[unit.key] = 0 if done.failed else lines
 
 
 class VectorsReport(Struct, kw_only=True):
