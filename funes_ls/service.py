@@ -1,45 +1,66 @@
 """What the product decides to do: takes and returns structs, prints nothing.
 
-Every edge (the CLI, and the language server and MCP server to come) calls these functions.
+The engine calls these functions with memories it keeps open; a command without an engine calls
+the same ones with memories opened for it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from funes_ls.index_run import IndexReport, IndexRequest, model_ref, run_index
-from funes_ls.indexer.catalog import Source, now_us
-from funes_ls.indexer.chunk import chunks_of
-from funes_ls.indexer.errors import BackendError, MemoryStateError, UsageError
-from funes_ls.indexer.memory import Memory, open_memory
-from funes_ls.indexer.model import HARNESSES, Chunk, Problem, Turn
+from funes_ls.index_run import IndexReport, IndexRequest, run_index
+from funes_ls.indexer.catalog import Session, Source, now_us
+from funes_ls.indexer.errors import FunesError, MemoryStateError, UsageError
+from funes_ls.indexer.memory import Memory
+from funes_ls.indexer.model import HARNESSES, Problem
 from funes_ls.indexer.repos import repo_of
-from funes_ls.indexer.settings import Settings
-from funes_ls.indexer.traces import TraceSource, Unit, detect, source_for
-from funes_ls.retrieval.answers import GetAnswer, RecallAnswer, RecallFilter, RecallRequest
+from funes_ls.indexer.settings import Settings, check_setting
+from funes_ls.memories import Memories, memory_path
+from funes_ls.protocol import (
+    FilterParams,
+    GetParams,
+    MemoriesAnswer,
+    MemoryInfo,
+    RecallParams,
+    RelatedAnswer,
+    RelatedParams,
+    RelatedSession,
+    SessionsParams,
+)
+from funes_ls.retrieval.answers import (
+    GetAnswer,
+    IsCancelled,
+    RecallAnswer,
+    RecallFilter,
+    RecallRequest,
+)
 
 if TYPE_CHECKING:
-    from funes_ls.indexer.embedding import Embedder
     from funes_ls.retrieval.sessions import SessionsAnswer
 
 __all__ = [
     "IndexReport",
     "IndexRequest",
     "Status",
-    "asking",
     "get",
-    "parse",
+    "memories_of",
     "problems",
     "recall",
+    "recall_staged",
+    "related",
     "run_index",
     "sessions",
     "status",
 ]
+
+
+def never() -> bool:
+    """Say that nobody has lost interest."""
+    return False
 
 
 class Status(Struct, frozen=True, kw_only=True):
@@ -75,134 +96,225 @@ class Status(Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-@contextmanager
-def opened(settings: Settings, spec: str) -> Iterator[Memory]:
-    """Open the memory a person named, for reading.
-
-    Args:
-        settings: Settings in force.
-        spec: `local`, or the path of a memory.
-
-    Raises:
-        MemoryStateError: it is missing, damaged, or of a newer format.
-        UsageError: it is a kind of memory that cannot be read yet.
-    """
-    memory = open_memory(_memory_path(settings, spec), derived=settings.home / "derived")
-    try:
-        yield memory
-    finally:
-        memory.close()
-
-
-def _memory_path(settings: Settings, spec: str) -> Path:
-    if spec in ("", "local"):
-        return settings.memory_dir
-    path = Path(spec).expanduser()
-    if "://" in spec or not path.exists():
-        raise UsageError(
-            f"No memory at {spec}.",
-            hint="Name `local` or the path of a memory; remote memories come in a later version.",
-            kind="no_such_memory",
-        )
-    nested = path / "memory"
-    return nested if nested.is_dir() else path
-
-
-def recall(request: RecallRequest, settings: Settings) -> RecallAnswer:
+def recall(
+    params: RecallParams, memories: Memories, *, cancelled: IsCancelled = never
+) -> RecallAnswer:
     """Return the passages that answer a question, best first.
 
     Raises:
         UsageError: an empty question, or a filter value that does not exist.
-        MemoryStateError: see `opened`.
+        MemoryStateError: see `Memories.reading`.
+        FunesError: kind `cancelled`.
+    """
+    from funes_ls.retrieval.recall import recall as search
+
+    request = recall_request(params, memories.settings)
+    with memories.reading(request.memory_name) as memory:
+        return search(
+            request, memory, memories.embedder(memory), now_us=now_us(), cancelled=cancelled
+        )
+
+
+def recall_staged(
+    params: RecallParams, memories: Memories, *, cancelled: IsCancelled = never
+) -> Iterator[RecallAnswer]:
+    """Yield what words alone answer, as soon as they do, then the whole answer; see `recall`."""
+    from funes_ls.retrieval.recall import recall as search
+    from funes_ls.retrieval.recall import recall_words
+
+    request = recall_request(params, memories.settings)
+    with memories.reading(request.memory_name) as memory:
+        yield recall_words(request, memory, now_us=now_us(), cancelled=cancelled)
+        yield search(
+            request, memory, memories.embedder(memory), now_us=now_us(), cancelled=cancelled
+        )
+
+
+def recall_request(params: RecallParams, settings: Settings) -> RecallRequest:
+    """Return a question with the settings where it says nothing itself.
+
+    Raises:
+        UsageError: it has no words, or a number is out of range.
     """
     from funes_ls.retrieval.query import clean
 
-    clean(request.query)  # a question without words is refused before anything is loaded
-    with asking(settings, request.memory_name) as ask:
-        return ask(request)
+    clean(params.query)  # a question without words is refused before anything is loaded
+    own = {
+        "k": params.k,
+        "candidates": params.candidates,
+        "half_life_days": params.half_life,
+        "age_floor": params.age_floor,
+        "neighbors": params.neighbors,
+        "vector_weight": params.vector_weight,
+        "prior_tool_use": params.prior_tool_use,
+        "prior_tool_result": params.prior_tool_result,
+    }
+    given = {name: check_setting(name, value) for name, value in own.items() if value is not None}
+    kept = {name: getattr(settings, name) for name in own}
+    found = replace(
+        session_filter(params), block_type=params.type, tool=params.tool, session=params.session
+    )
+    return RecallRequest(
+        query=params.query,
+        filter=found,
+        memory_name=params.memory or settings.memory,
+        **{**kept, **given},
+    )
 
 
-@contextmanager
-def asking(settings: Settings, spec: str) -> Iterator[Callable[[RecallRequest], RecallAnswer]]:
-    """Yield a function that answers questions from one memory, its model loaded once."""
-    from funes_ls.retrieval.recall import recall as search
-
-    with opened(settings, spec) as memory:
-        embedder = _query_embedder(memory, settings)
-
-        def ask(request: RecallRequest) -> RecallAnswer:
-            asked = replace(request, filter=with_repos(request.filter))
-            return search(asked, memory, embedder, now_us=now_us())
-
-        yield ask
-
-
-def with_repos(wanted: RecallFilter) -> RecallFilter:
-    """Return the filter with what git calls a named project, so that moved folders are found."""
+def session_filter(params: FilterParams) -> RecallFilter:
+    """Return a filter with what git calls a named project, so that moved folders are found."""
+    wanted = RecallFilter(
+        harness=params.harness,
+        project=params.project,
+        repo=params.repo,
+        cwd=params.cwd,
+        path=params.path,
+        branch=params.branch,
+        since=params.since,
+        until=params.until,
+        no_subagents=params.no_subagents,
+    )
     if not wanted.project or not Path(wanted.project).is_absolute():
         return wanted
     return replace(wanted, project_repos=tuple(repo_of(wanted.project).split()))
 
 
-def sessions(
-    wanted: RecallFilter,
-    settings: Settings,
-    *,
-    title: str = "",
-    limit: int = 50,
-    offset: int = 0,
-    spec: str = "local",
-) -> "SessionsAnswer":
+def sessions(params: SessionsParams, memories: Memories) -> "SessionsAnswer":
     """Return a page of the sessions a filter lets through, newest first.
 
     Raises:
         UsageError: a filter value that means nothing.
-        MemoryStateError: see `opened`.
+        MemoryStateError: see `Memories.reading`.
     """
     from funes_ls.retrieval.sessions import SessionsRequest, list_sessions
 
-    request = SessionsRequest(filter=with_repos(wanted), text=title, limit=limit, offset=offset)
-    with opened(settings, spec) as memory:
+    request = SessionsRequest(
+        filter=session_filter(params),
+        text=params.title,
+        limit=params.limit,
+        offset=params.offset,
+    )
+    with memories.reading(_named(params.memory, memories)) as memory:
         return list_sessions(request, memory, now_us=now_us())
 
 
-def _query_embedder(memory: Memory, settings: Settings) -> "Embedder | None":
-    """Return the model the memory's vectors are of; None when it has none or it is not here."""
-    from funes_ls.indexer import embedding
-
-    if not memory.state().embedded:
-        return None
-    try:
-        return embedding.load(model_ref(settings, memory.state().stamp), settings.models_dir)
-    except BackendError:
-        return None
-
-
-def get(
-    session_id: str, turn_uuid: str, settings: Settings, *, window: int = 3, spec: str = "local"
-) -> GetAnswer:
+def get(params: GetParams, memories: Memories) -> GetAnswer:
     """Return one turn with the turns around it.
 
     Raises:
         UsageError: the session id is the start of several.
-        MemoryStateError: see `opened`.
+        MemoryStateError: see `Memories.reading`.
     """
     from funes_ls.retrieval.get import get as fetch
 
-    with opened(settings, spec) as memory:
-        return fetch(session_id, turn_uuid, memory, window=window, memory_name=spec)
+    name = _named(params.memory, memories)
+    with memories.reading(name) as memory:
+        return fetch(
+            params.session_id, params.turn_uuid, memory, window=params.window, memory_name=name
+        )
 
 
-def status(settings: Settings, *, spec: str = "local") -> Status:
+def related(params: RelatedParams, memories: Memories) -> RelatedAnswer:
+    """Return the sessions that touched a file, newest first.
+
+    Raises:
+        UsageError: no file is named.
+        MemoryStateError: see `Memories.reading`.
+    """
+    from funes_ls.retrieval.related import touching
+
+    path = file_of(params.text_document.uri if params.text_document else "", params.path)
+    name = _named(params.memory, memories)
+    with memories.reading(name) as memory:
+        found = touching(memory, path)
+        return RelatedAnswer(
+            path=path,
+            generation=memory.generation,
+            total=len(found),
+            sessions=tuple(_related(one, name) for one in found[: max(params.limit, 0)]),
+        )
+
+
+def file_of(uri: str, path: str) -> str:
+    """Return the file that a request names, by its URI or by a path.
+
+    Raises:
+        UsageError: neither names a file.
+    """
+    from urllib.parse import unquote, urlsplit
+
+    if path:
+        return path
+    parts = urlsplit(uri)
+    if parts.scheme != "file" or not parts.path:
+        raise UsageError(
+            "No file is named.", hint="Give `path`, or `textDocument` with a file: URI."
+        )
+    found = unquote(parts.path)
+    return found[1:] if found[2:3] == ":" else found
+
+
+def _related(session: Session, memory_name: str) -> RelatedSession:
+    from funes_ls.retrieval.answers import get_command
+
+    return RelatedSession(
+        session_id=session.session_id,
+        harness=session.harness,
+        title=session.title,
+        cwd=session.cwd,
+        branch=session.branch,
+        started_us=session.started_us,
+        ended_us=session.ended_us,
+        turns=session.turns,
+        relation="touched",
+        get=get_command(session.session_id, "", memory_name=memory_name),
+    )
+
+
+def memories_of(memories: Memories) -> MemoriesAnswer:
+    """Return the memories there are: the home's own, and the one the settings name."""
+    settings = memories.settings
+    names = list(dict.fromkeys(("local", settings.memory or "local")))
+    return MemoriesAnswer(memories=tuple(_memory_info(name, memories) for name in names))
+
+
+def _memory_info(name: str, memories: Memories) -> MemoryInfo:
+    settings = memories.settings
+    state, model, sessions_, chunks = "", "", 0, 0
+    try:
+        with memories.reading(name) as memory:
+            found = memory.state()
+        chunks, sessions_ = found.embedded + found.words_only, found.sessions
+        state, model = "ready" if chunks else "empty", found.stamp
+    except FunesError as exc:
+        state = exc.kind
+    return MemoryInfo(
+        name=name,
+        path=str(settings.memory_dir) if name == "local" else name,
+        state=state,
+        model=model,
+        sessions=sessions_,
+        chunks=chunks,
+        current=name == (settings.memory or "local"),
+    )
+
+
+def _named(memory: str, memories: Memories) -> str:
+    return memory or memories.settings.memory
+
+
+def status(memories: Memories, *, memory: str = "") -> Status:
     """Return what a memory holds; no memory yet is a state, not an error.
 
     Raises:
         MemoryStateError: it is damaged or of a newer format.
     """
-    path = _memory_path(settings, spec)
+    spec = _named(memory, memories)
+    path = memory_path(memories.settings, spec)
     try:
-        with opened(settings, spec) as memory:
-            return _status(memory, path, spec)
+        with memories.reading(spec) as opened:
+            return _status(opened, path, spec)
     except MemoryStateError as exc:
         if exc.kind != "missing":
             raise
@@ -245,44 +357,7 @@ def _has_changed(source: Source) -> bool:
     return (found.st_size, found.st_mtime_ns) != (source.size, source.mtime_ns)
 
 
-def problems(settings: Settings, *, spec: str = "local") -> list[Problem]:
+def problems(memories: Memories, *, memory: str = "") -> list[Problem]:
     """Return what could not be read, by path and line."""
-    with opened(settings, spec) as memory:
-        return memory.catalog.problems()
-
-
-class ParsedUnit(Struct, frozen=True, kw_only=True):
-    """A trace as a reader sees it: items come in file order."""
-
-    source: TraceSource
-    unit: Unit
-
-
-def parse(path: Path, *, harness: str = "") -> Iterator[ParsedUnit | Problem]:
-    """Yield the traces at a path, by name and age, without storing anything.
-
-    Raises:
-        UsageError: no such path, or an unknown harness.
-    """
-    path = path.expanduser()
-    if not path.exists():
-        raise UsageError(f"No such path: {path}", kind="no_such_path")
-    source = source_for(harness) if harness else detect(path)
-    units: list[Unit] = []
-    for unit in source.units(path):
-        if isinstance(unit, Problem):
-            yield unit
-        else:
-            units.append(unit)
-    for unit in sorted(units, key=lambda one: (str(one.path), one.row, one.mtime_ns)):
-        yield ParsedUnit(source=source, unit=unit)
-
-
-def items_of(parsed: ParsedUnit) -> Iterator[Turn | Problem]:
-    """Yield a trace's turns and problems in file order."""
-    yield from parsed.source.read(parsed.unit)
-
-
-def rows_of(turn: Turn, *, compat: bool) -> list[Chunk]:
-    """Return the rows a turn gives: those of the compat profile, or those that are stored."""
-    return [] if compat and turn.extra else list(chunks_of(turn, compat=compat))
+    with memories.reading(_named(memory, memories)) as opened:
+        return opened.catalog.problems()

@@ -137,11 +137,16 @@ def load_settings(
             _take(values, field, env[name], f"environment variable {name}", warnings)
     for field, value in (overrides or {}).items():
         if value is not None:
-            values[field] = _checked(field, value)
+            values[field] = check_setting(field, value)
     return Settings(home=home, **values), warnings
 
 
-def _checked(field: str, value: Any) -> Any:
+def check_setting(field: str, value: Any) -> Any:
+    """Return a value of a flag or a request.
+
+    Raises:
+        UsageError: it is out of range.
+    """
     low, high = _RANGES.get(field, (float("-inf"), float("inf")))
     if isinstance(value, int | float) and not low <= value <= high:
         name = field.removesuffix("_days").replace("_", "-")

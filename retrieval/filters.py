@@ -260,11 +260,11 @@ def touching(sessions: Sequence[Session], path: str, catalog: Catalog) -> list[S
     name = paths.normal(path)
     near = catalog.session_ids(SessionFilter(path=name.rsplit("/", 1)[-1]))
     near |= catalog.session_ids(SessionFilter(path=name))
-    named = [one for one in sessions if one.session_id in near and _touched(one, name, catalog)]
-    return named or [one for one in sessions if _touched(one, name, catalog, below=True)]
+    named = [one for one in sessions if one.session_id in near and touched(one, name, catalog)]
+    return named or [one for one in sessions if touched(one, name, catalog, below=True)]
 
 
-def _touched(session: Session, name: str, catalog: Catalog, *, below: bool = False) -> bool:
+def touched(session: Session, name: str, catalog: Catalog, *, below: bool = False) -> bool:
     """Tell whether a session touched a file of that name, or one below a folder of that name."""
     whole = paths.is_absolute(name)
     for written in catalog.files(session.session_id):

@@ -5,14 +5,11 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from funes_ls import render
 from funes_ls.cli.output import notice, use_color
 from funes_ls.indexer.settings import Settings, load_settings
-
-if TYPE_CHECKING:
-    from funes_ls.retrieval.answers import RecallFilter
 
 Command = Callable[[argparse.Namespace, Settings], int]
 
@@ -61,40 +58,23 @@ def _model(args: argparse.Namespace, settings: Settings) -> int:
 
 def _recall(args: argparse.Namespace, settings: Settings) -> int:
     from funes_ls import service
-    from funes_ls.retrieval.answers import RecallRequest
+    from funes_ls.memories import OpenEachTime
+    from funes_ls.protocol import RecallParams
 
-    query = " ".join(args.words)
-    request = RecallRequest(
-        query=query,
-        k=settings.k,
-        candidates=settings.candidates,
-        half_life_days=settings.half_life_days,
-        age_floor=settings.age_floor,
-        neighbors=settings.neighbors,
-        vector_weight=settings.vector_weight,
-        prior_tool_use=settings.prior_tool_use,
-        prior_tool_result=settings.prior_tool_result,
-        filter=_recall_filter(args),
-        memory_name=settings.memory,
+    params = RecallParams(
+        query=" ".join(args.words),
+        type=args.type or "",
+        tool=args.tool or "",
+        session=args.session or "",
+        **_session_filters(args),
     )
-    answer = service.recall(request, settings)
+    answer = service.recall(params, OpenEachTime(settings))
     if args.json:
         render.write_json(answer)
     else:
         notice(answer.note, quiet=args.quiet)
         render.write(render.recall_text(answer, explain=args.explain))
     return 0
-
-
-def _recall_filter(args: argparse.Namespace) -> "RecallFilter":
-    from funes_ls.retrieval.answers import RecallFilter
-
-    return RecallFilter(
-        block_type=args.type or "",
-        tool=args.tool or "",
-        session=args.session or "",
-        **_session_filters(args),
-    )
 
 
 def _session_filters(args: argparse.Namespace) -> dict[str, Any]:
@@ -108,11 +88,12 @@ def _session_filters(args: argparse.Namespace) -> dict[str, Any]:
 
 def _get(args: argparse.Namespace, settings: Settings) -> int:
     from funes_ls import service
+    from funes_ls.memories import OpenEachTime
+    from funes_ls.protocol import GetParams
     from funes_ls.render_human import get_human, terminal_width
 
-    answer = service.get(
-        args.session, args.turn, settings, window=args.window, spec=settings.memory
-    )
+    params = GetParams(session_id=args.session, turn_uuid=args.turn, window=args.window)
+    answer = service.get(params, OpenEachTime(settings))
     if args.json:
         render.write_json(answer)
         return 0
@@ -130,15 +111,17 @@ def _get(args: argparse.Namespace, settings: Settings) -> int:
 def _status(args: argparse.Namespace, settings: Settings) -> int:
     from funes_ls import service
     from funes_ls.cli.report import problems_text, status_text
+    from funes_ls.memories import OpenEachTime
 
+    memories = OpenEachTime(settings)
     if args.problems:
-        listed = service.problems(settings, spec=settings.memory)
+        listed = service.problems(memories)
         if args.json:
             render.write_json({"problems": listed})
         else:
             render.write(problems_text(listed))
         return 0
-    answer = service.status(settings, spec=settings.memory)
+    answer = service.status(memories)
     if args.json:
         render.write_json(answer)
     else:
@@ -149,16 +132,16 @@ def _status(args: argparse.Namespace, settings: Settings) -> int:
 def _sessions(args: argparse.Namespace, settings: Settings) -> int:
     from funes_ls import service
     from funes_ls.cli.report import sessions_text
-    from funes_ls.retrieval.answers import RecallFilter
+    from funes_ls.memories import OpenEachTime
+    from funes_ls.protocol import SessionsParams
 
-    answer = service.sessions(
-        RecallFilter(**_session_filters(args)),
-        settings,
+    params = SessionsParams(
         title=args.title or "",
         limit=args.limit,
         offset=args.offset,
-        spec=settings.memory,
+        **_session_filters(args),
     )
+    answer = service.sessions(params, OpenEachTime(settings))
     if args.json:
         render.write_json(answer)
     else:

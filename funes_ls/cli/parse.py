@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from funes_ls import render, service
+from funes_ls import parsing, render
 from funes_ls.cli.output import notice
 from funes_ls.indexer.model import Chunk, Problem, Turn
 from funes_ls.indexer.settings import Settings
@@ -23,7 +23,7 @@ def parse(args: argparse.Namespace, _settings: Settings) -> int:
     """Print the turns of every trace at a path; nothing is stored."""
     if args.rows:
         render.write("\t".join(_HEADER))
-    for parsed in service.parse(args.path, harness=args.harness or ""):
+    for parsed in parsing.parse(args.path, harness=args.harness or ""):
         if isinstance(parsed, Problem):
             _report(parsed)
         elif args.rows:
@@ -35,9 +35,9 @@ def parse(args: argparse.Namespace, _settings: Settings) -> int:
     return 0
 
 
-def _turns(parsed: service.ParsedUnit) -> Iterator[Turn]:
+def _turns(parsed: parsing.ParsedUnit) -> Iterator[Turn]:
     """Yield turns; problems go to stderr as they come up."""
-    for item in service.items_of(parsed):
+    for item in parsing.items_of(parsed):
         if isinstance(item, Problem):
             _report(item)
         else:
@@ -49,14 +49,14 @@ def _report(problem: Problem) -> None:
     notice(f"{place}: {problem.kind}: {problem.message}")
 
 
-def _write_rows(parsed: service.ParsedUnit, root: Path) -> None:
+def _write_rows(parsed: parsing.ParsedUnit, root: Path) -> None:
     name = _file_name(parsed, root)
     for turn in _turns(parsed):
-        for row in service.rows_of(turn, compat=True):
+        for row in parsing.rows_of(turn, compat=True):
             render.write("\t".join(_row_cells(name, row)))
 
 
-def _file_name(parsed: service.ParsedUnit, root: Path) -> str:
+def _file_name(parsed: parsing.ParsedUnit, root: Path) -> str:
     """Return the trace's path as the user would write it: below the path that was given."""
     path = Path(parsed.unit.container or parsed.unit.key)
     return str(path if path.is_relative_to(root) or root.is_file() else parsed.unit.path)
@@ -80,13 +80,13 @@ def _row_cells(name: str, row: Chunk) -> list[str]:
     return [cell.replace("\t", " ").replace("\n", " ") for cell in cells]
 
 
-def _write_json_lines(parsed: service.ParsedUnit) -> None:
+def _write_json_lines(parsed: parsing.ParsedUnit) -> None:
     for turn in _turns(parsed):
-        for row in service.rows_of(turn, compat=False):
+        for row in parsing.rows_of(turn, compat=False):
             render.write_json({**msgspec.structs.asdict(row), "extra": turn.extra})
 
 
-def _write_turns(parsed: service.ParsedUnit) -> None:
+def _write_turns(parsed: parsing.ParsedUnit) -> None:
     count = 0
     render.write(f"# {render.safe(parsed.unit.key)} ({parsed.source.harness})")
     for turn in _turns(parsed):
