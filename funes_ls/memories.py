@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from funes_ls.index_run import model_ref
-from funes_ls.indexer.errors import BackendError, UsageError
+from funes_ls.indexer.errors import BackendError, FunesError, UsageError
 from funes_ls.indexer.memory import Memory, open_memory
 from funes_ls.indexer.settings import Settings
 
@@ -153,6 +153,30 @@ class KeptOpen:
                 else:
                     self._models[stamp] = found
             return self._models.get(stamp)
+
+    def use(self, settings: Settings) -> None:
+        """Answer by other settings from now on."""
+        before, self.settings = self.settings, settings
+        if (before.model, before.threads) != (settings.model, settings.threads):
+            with self._loading:
+                self._models.clear()
+                self._failed_at.clear()
+
+    def warm_up(self) -> None:
+        """Open the home's memory and load its model, so that the first question need not wait."""
+        try:
+            with self.reading("local") as memory:
+                self.embedder(memory)
+        except FunesError as exc:
+            _log.info("nothing to warm up (%s)", exc.kind)
+
+    def known(self) -> tuple[int, str]:
+        """Return generation and model of the home's memory as far as it is open; 0 and ""."""
+        with self._lock:
+            kept = self._kept.get(self.settings.memory_dir)
+            if kept is None:
+                return 0, ""
+            return kept.memory.generation, kept.memory.state().stamp
 
     def reopen(self) -> None:
         """Let go of what is open, so that the next answer sees files that were made anew."""

@@ -189,6 +189,15 @@ class HelloParams(Params, frozen=True, kw_only=True):
     notify: bool = False
 
 
+class HelloAnswer(Struct, frozen=True, kw_only=True):
+    """Who answers to `engine/hello`."""
+
+    version: str
+    protocol: int
+    pid: int
+    home: str
+
+
 class StopParams(Params, frozen=True, kw_only=True):
     """`engine/stop`: finish the batch under way, answer, and end."""
 

@@ -1,0 +1,133 @@
+"""What each method of the protocol calls, where it runs and how long it may take."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
+
+from funes_ls import protocol, service
+
+if TYPE_CHECKING:
+    from funes_ls.engine.core import Core, Lane
+
+Tell = Callable[[Any], None]
+_RECALL_S = 10.0
+_GET_S = 5.0
+_TABLE_S = 2.0
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """A request as its function sees it.
+
+    Attributes:
+        env: Where the front says that harnesses keep sessions.
+        cancelled: Whether nobody waits for the answer any more.
+        partial: Takes answers so far, None when the front wants none.
+        progress: Takes begin, reports and end of work, None likewise.
+    """
+
+    params: protocol.Params
+    core: "Core"
+    env: Mapping[str, str]
+    cancelled: Callable[[], bool]
+    partial: Tell | None
+    progress: Tell | None
+
+
+class Method(Struct, frozen=True, kw_only=True):
+    """How a method is run.
+
+    Attributes:
+        lane: Whose threads it runs on.
+        limit_s: After so long it is given up; None for never.
+        ends_when_withdrawn: Its answer is awaited when it is withdrawn: it ends by itself.
+    """
+
+    run: Callable[[Asked], Any]
+    lane: "Lane" = "tables"
+    limit_s: float | None = _TABLE_S
+    ends_when_withdrawn: bool = False
+
+
+def _recall(asked: Asked) -> Any:
+    params = cast(protocol.RecallParams, asked.params)
+    memories = asked.core.current_memories()
+    if asked.partial is None:
+        return service.recall(params, memories, cancelled=asked.cancelled)
+    answer = None
+    for answer in service.recall_staged(params, memories, cancelled=asked.cancelled):
+        if answer.legs["vector"] == "pending":
+            asked.partial(answer)
+    return answer
+
+
+def _get(asked: Asked) -> Any:
+    return service.get(cast(protocol.GetParams, asked.params), asked.core.current_memories())
+
+
+def _sessions(asked: Asked) -> Any:
+    params = cast(protocol.SessionsParams, asked.params)
+    return service.sessions(params, asked.core.current_memories())
+
+
+def _status(asked: Asked) -> Any:
+    params = cast(protocol.StatusParams, asked.params)
+    memories = asked.core.current_memories()
+    if params.problems:
+        return {"problems": service.problems(memories, memory=params.memory)}
+    return service.status(memories, memory=params.memory)
+
+
+def _related(asked: Asked) -> Any:
+    params = cast(protocol.RelatedParams, asked.params)
+    return service.related(params, asked.core.current_memories())
+
+
+def _blame(asked: Asked) -> Any:
+    params = cast(protocol.BlameParams, asked.params)
+    return service.blame(params, asked.core.current_memories())
+
+
+def _memories(asked: Asked) -> Any:
+    return service.memories_of(asked.core.current_memories())
+
+
+def _index(asked: Asked) -> Any:
+    params = cast(protocol.IndexParams, asked.params)
+    return asked.core.indexing.run(
+        params, env=asked.env, cancelled=asked.cancelled, progress=asked.progress
+    )
+
+
+def _forget(asked: Asked) -> Any:
+    params = cast(protocol.ForgetParams, asked.params)
+    return asked.core.indexing.forget(params)
+
+
+def _engine_status(asked: Asked) -> Any:
+    return asked.core.status()
+
+
+def _stop(_asked: Asked) -> Any:
+    return {}  # the engine ends once this is answered
+
+
+def _touch(asked: Asked) -> Any:
+    asked.core.touch({"paths": cast(protocol.TouchParams, asked.params).paths})
+    return {}
+
+
+METHODS: dict[str, Method] = {
+    "funes/recall": Method(run=_recall, lane="queries", limit_s=_RECALL_S),
+    "funes/get": Method(run=_get, lane="queries", limit_s=_GET_S),
+    "funes/sessions": Method(run=_sessions, lane="queries", limit_s=_GET_S),
+    "funes/status": Method(run=_status, limit_s=_GET_S),
+    "funes/related": Method(run=_related),
+    "funes/blame": Method(run=_blame),
+    "funes/memories": Method(run=_memories, limit_s=_GET_S),
+    "funes/index": Method(run=_index, lane="waits", limit_s=None, ends_when_withdrawn=True),
+    "funes/forget": Method(run=_forget, lane="waits", limit_s=None, ends_when_withdrawn=True),
+    "engine/status": Method(run=_engine_status),
+    "engine/stop": Method(run=_stop),
+    "engine/touch": Method(run=_touch),
+}

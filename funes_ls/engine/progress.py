@@ -1,0 +1,68 @@
+"""Tells a client of an index run in the values that LSP has for work done."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from funes_ls.indexer.progress import IndexEvent
+
+#: Reports of one run at most so often.
+_EVERY_S = 0.25
+_TITLE = "Indexing sessions"
+#: Where each phase begins in a hundred, and how much of it it takes.
+_SHARES = {"scan": (0, 0), "words": (0, 40), "model": (40, 0), "vectors": (40, 60), "tidy": (99, 0)}
+
+
+class WorkDone:
+    """One begin, reports whose percentage never falls, one end; also when it fails."""
+
+    def __init__(self, tell: Callable[[Any], None] | None) -> None:
+        """Tell under a token; None tells nobody."""
+        self._tell = tell or _tell_nobody
+        self._percentage = 0
+        self._told_at = 0.0
+        self._phase = ""
+
+    def begin(self) -> None:
+        """Say that work begins."""
+        self._tell(
+            {"kind": "begin", "title": _TITLE, "cancellable": True, "percentage": self._percentage}
+        )
+
+    def report(self, event: IndexEvent) -> None:
+        """Say how far it is, now and then."""
+        now = time.monotonic()
+        if event.phase == self._phase and now - self._told_at < _EVERY_S:
+            return
+        self._phase, self._told_at = event.phase, now
+        start, share = _SHARES[event.phase]
+        part = event.done / event.total if event.total else 0.0
+        self._percentage = max(self._percentage, min(100, int(start + share * part)))
+        self._tell(
+            {
+                "kind": "report",
+                "message": message_of(event),
+                "percentage": self._percentage,
+                "event": event,
+            }
+        )
+
+    def end(self, message: str) -> None:
+        """Say that it is over."""
+        self._tell({"kind": "end", "message": message})
+
+
+def message_of(event: IndexEvent) -> str:
+    """Return what is being done, in a few words; never of what sessions say."""
+    count = f" {event.done:,} of {event.total:,}" if event.total else ""
+    return {
+        "scan": "Looking for sessions",
+        "words": f"Reading sessions{count}",
+        "model": "Getting the model",
+        "vectors": f"Embedding{count} chunks" if count else "Embedding",
+        "tidy": "Tidying",
+    }[event.phase]
+
+
+def _tell_nobody(_value: Any) -> None:
+    """Tell nobody."""
