@@ -108,7 +108,7 @@ class Connection:
             for message in self._messages(deadline):
                 if message.get("id") == number and "method" not in message:
                     self._asked = None
-                    return _result(message)
+                    return result_of(message)
                 if message.get("method") == "$/progress":
                     told = message["params"]
                     watches.get(told["token"], _ignore)(told["value"])
@@ -181,7 +181,12 @@ def _ignore(_value: Any) -> None:
     """Take what nobody asked for."""
 
 
-def _result(message: dict[str, Any]) -> Any:
+def result_of(message: dict[str, Any]) -> Any:
+    """Return what an answer holds.
+
+    Raises:
+        EngineError: it is an error.
+    """
     error = message.get("error")
     if error is None:
         return message.get("result")
