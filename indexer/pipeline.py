@@ -4,16 +4,18 @@ Text before tool calls before tool results, newest session first, sub-agents las
 be killed: rows are queued in transactions, moved to the dataset append-first, and found again.
 """
 
+import logging
 import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from funes_ls.indexer.crash_marks import NO_MARKS, CrashMarks
-from funes_ls.indexer.errors import FunesError
+from funes_ls.indexer.errors import BackendError, FunesError
 from funes_ls.indexer.ingest import (
     Ingested,
     Steps,
@@ -23,7 +25,7 @@ from funes_ls.indexer.ingest import (
     resume_state,
 )
 from funes_ls.indexer.memory import Memory
-from funes_ls.indexer.model import TIERS, Chunk, Problem
+from funes_ls.indexer.model import TIERS, Chunk, Problem, path_text
 from funes_ls.indexer.progress import Cancelled, IndexEvent, Meter, Progress
 from funes_ls.indexer.readahead import ReadAhead, reading_ahead
 from funes_ls.indexer.traces.base import TraceSource, Unit
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from funes_ls.indexer.embedding import Embedder
+
+_log = logging.getLogger(__name__)
 
 _BATCH_CHUNKS = 512
 _CACHED_TEXTS = 20_000
@@ -67,6 +71,31 @@ class WordsReport(Struct, kw_only=True):
     removed: int = 0
     troubled: dict[str, int] = {}
     changed: list[str] = []
+
+
+def list_units(
+    places: Sequence[tuple[TraceSource, Path]],
+) -> Iterator[tuple[TraceSource, Unit | Problem]]:
+    """Yield what every place holds; one that cannot be listed is a problem.
+
+    Raises:
+        FunesError: no place can be listed; why the first one cannot.
+    """
+    failures: list[FunesError] = []
+    for source, root in places:
+        try:
+            for unit in source.units(root):
+                yield source, unit
+        except (FunesError, OSError) as exc:
+            error = exc if isinstance(exc, FunesError) else _unlistable(root, exc)
+            failures.append(error)
+            yield source, Problem(path=path_text(root), kind="bad_source", message=error.message)
+    if failures and len(failures) == len(places):
+        raise failures[0]
+
+
+def _unlistable(root: Path, exc: OSError) -> BackendError:
+    return BackendError(f"{root} cannot be read ({exc.strerror or exc}).", kind="bad_source")
 
 
 def plan(
@@ -181,6 +210,17 @@ def words_steps(
                 yield None
 
 
+def where(exc: BaseException) -> str:
+    """Return the type of an error and the line it came from: its text may be of a session."""
+    trace = exc.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return type(exc).__name__
+    file = Path(trace.tb_frame.f_code.co_filename).name
+    return f"{type(exc).__name__} at {file}:{trace.tb_lineno}"
+
+
 def _sliced(steps: Steps[Ingested], task: Task, slice_s: float) -> Generator[Task, None, None]:
     """Take steps and yield the task whenever a slice of time is over."""
     with closing(steps):
@@ -267,6 +307,9 @@ class _Reader:
                 raise
             reason = exc.message if isinstance(exc, FunesError) else (exc.strerror or str(exc))
             return self._given_up(task.unit, "unreadable", reason)
+        except Exception as exc:  # one trace that a reader was not made for is no end of all
+            _log.error("reading %s failed: %s", task.unit.key, where(exc))
+            return self._given_up(task.unit, "failed", f"Reading it failed ({where(exc)}).")
 
     def _given_up(self, unit: Unit, kind: str, message: str) -> Ingested:
         problem = Problem(path=unit.key, kind=kind, message=message)

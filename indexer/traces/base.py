@@ -97,6 +97,14 @@ class TraceSource(Protocol):
         """Yield the sessions under a root: newest first, sub-agents last, each real file once."""
         ...
 
+    def units_at(self, root: Path, path: Path) -> list[Unit]:
+        """Return those of a root's units that a path below it has to do with.
+
+        The path is a trace, a folder, or a file that changes with one; it may be gone, or be the
+        real path of what is linked into the root.
+        """
+        ...
+
     def read(self, unit: Unit, *, resume: bytes | None = None) -> Reading:
         """Return a reading of a unit; with resume state, of what was added since."""
         ...

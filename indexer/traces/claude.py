@@ -9,9 +9,10 @@ from funes_ls.indexer.traces import jsonvalue, texts
 from funes_ls.indexer.traces.base import Unit
 from funes_ls.indexer.traces.jsonl import Draft, JsonlReading, learn_name
 from funes_ls.indexer.traces.state import State
-from funes_ls.indexer.traces.walk import Found, file_units
+from funes_ls.indexer.traces.walk import Found, file_units, units_at
 
 HARNESS = "claude_code"
+_SUFFIXES = (".jsonl",)
 _TURN_TYPES = frozenset({"user", "assistant"})
 _KNOWN_TYPES = frozenset(
     {"summary", "ai-title", "custom-title", "attachment", "progress", "system"}
@@ -35,7 +36,11 @@ class ClaudeSource:
 
     def units(self, root: Path) -> Iterator[Unit | Problem]:
         """Yield the sessions under a root, newest first, sub-agents last."""
-        return file_units(root, (".jsonl",), unit_of)
+        return file_units(root, _SUFFIXES, unit_of)
+
+    def units_at(self, root: Path, path: Path) -> list[Unit]:
+        """Return the sessions under a root that a path below it holds."""
+        return units_at(root, path, _SUFFIXES, unit_of)
 
     def read(self, unit: Unit, *, resume: bytes | None = None) -> JsonlReading:
         """Return a reading of a session."""

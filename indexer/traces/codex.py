@@ -10,7 +10,7 @@ from funes_ls.indexer.traces import jsonvalue, texts
 from funes_ls.indexer.traces.base import Unit
 from funes_ls.indexer.traces.jsonl import Draft, JsonlReading, Kind, learn_name
 from funes_ls.indexer.traces.state import State
-from funes_ls.indexer.traces.walk import Found, file_units
+from funes_ls.indexer.traces.walk import Found, file_units, units_at
 
 HARNESS = "codex"
 SUFFIXES = (".jsonl", ".jsonl.zst")
@@ -53,6 +53,13 @@ class CodexSource:
             if isinstance(item, Problem) or not _is_aside(item, plain):
                 yield item
 
+    def units_at(self, root: Path, path: Path) -> list[Unit]:
+        """Return the rollouts under a root that a path below it holds."""
+        found = units_at(root, path, SUFFIXES, unit_of)
+        if not found and path.suffix == ".jsonl":  # it may have been compressed just now
+            found = units_at(root, path.with_name(f"{path.name}.zst"), SUFFIXES, unit_of)
+        return [unit for unit in found if not _is_aside(unit, _plain_beside(unit))]
+
     def read(self, unit: Unit, *, resume: bytes | None = None) -> JsonlReading:
         """Return a reading of a rollout; the state also fits its compressed or moved file."""
         return JsonlReading(unit, _DIALECT, resume=resume)
@@ -61,6 +68,12 @@ class CodexSource:
 def unit_of(found: Found) -> Unit:
     """Return a rollout as a unit."""
     return found.unit(HARNESS)
+
+
+def _plain_beside(unit: Unit) -> set[str]:
+    """Return the key of the plain copy that lies beside a compressed rollout, if there is one."""
+    plain = unit.path.with_name(unit.path.name.removesuffix(".zst"))
+    return {unit.key.removesuffix(".zst")} if plain != unit.path and plain.is_file() else set()
 
 
 def _is_aside(unit: Unit, keys: set[str]) -> bool:

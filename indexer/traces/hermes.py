@@ -1,6 +1,7 @@
 """Hermes: the sessions in `~/.hermes/state.db`, schemas 11 to 30, also while it is running."""
 
 import math
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -16,7 +17,13 @@ from funes_ls.indexer.traces.base import Unit
 from funes_ls.indexer.traces.own import own_call
 from funes_ls.indexer.traces.sqlitedb import DatabaseView
 from funes_ls.indexer.traces.state import encode_state
-from funes_ls.indexer.traces.walk import Found, find_files, in_order, refuse_odd
+from funes_ls.indexer.traces.walk import (
+    Found,
+    find_files,
+    found_at,
+    in_order,
+    refuse_odd,
+)
 
 HARNESS = "hermes"
 DB_NAME = "state.db"
@@ -84,6 +91,20 @@ class HermesSource:
                 elif item.path == root or item.path.name == DB_NAME:
                     yield from self.sessions(item)
 
+    def units_at(self, root: Path, path: Path) -> list[Unit]:
+        """Return the sessions of the databases under a root that a path below it has to do with."""
+        path = database_of(path)
+        units: list[Unit] = []
+        if path == root and path.is_file():  # a database under any name
+            places = [Found(root, Path(os.path.realpath(root)), root.stat())]
+        elif path.name == DB_NAME or path.is_dir():
+            places = [item for item in found_at(root, path, (DB_NAME,)) if _is_place(root, item)]
+        else:
+            places = []
+        for found in places:
+            units += [unit for unit in self.sessions(found) if isinstance(unit, Unit)]
+        return units
+
     def read(self, unit: Unit, *, resume: bytes | None = None) -> "HermesReading":
         """Return a reading of a session."""
         return HermesReading(unit, self._view(unit.path), resume=resume)
@@ -124,6 +145,24 @@ def _places(root: Path) -> list[Path]:
         return [root]
     profiles = sorted(root.glob(f"profiles/*/{DB_NAME}"))
     return [root / DB_NAME, *profiles]
+
+
+def _is_place(root: Path, found: Found) -> bool:
+    """Tell whether `_places` leads to a database."""
+    if found.path.name != DB_NAME:
+        return False
+    parts = found.path.relative_to(root).parts
+    if not (root / DB_NAME).is_file():
+        return True
+    return len(parts) == 1 or (len(parts) == 3 and parts[0] == "profiles")
+
+
+def database_of(path: Path) -> Path:
+    """Return the database that a file beside it belongs to, any other path as it is."""
+    for suffix in ("-wal", "-shm", "-journal"):
+        if path.name == DB_NAME + suffix:
+            return path.with_name(DB_NAME)
+    return path
 
 
 def _columns(view: DatabaseView, table: str) -> set[str]:

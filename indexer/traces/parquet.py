@@ -16,7 +16,7 @@ from funes_ls.indexer.traces.base import Unit
 from funes_ls.indexer.traces.hermes import tool_calls
 from funes_ls.indexer.traces.own import own_call
 from funes_ls.indexer.traces.state import encode_state
-from funes_ls.indexer.traces.walk import Found, find_files, refuse_odd
+from funes_ls.indexer.traces.walk import Found, find_files, found_at, refuse_odd
 
 SUFFIXES = (".parquet", ".PARQUET", ".Parquet")
 #: Small, for one session's messages can be big.
@@ -66,6 +66,12 @@ class ParquetSource:
                 files.append(item)
         for file in sorted(files, key=lambda file: (-file.stat.st_mtime_ns, str(file.path))):
             yield from self.sessions(file, fatal=file.path == root)
+
+    def units_at(self, root: Path, path: Path) -> list[Unit]:
+        """Return the sessions of the Parquet files under a root that a path below it holds."""
+        files = found_at(root, path, SUFFIXES)
+        listed = [item for file in files for item in self.sessions(file, fatal=False)]
+        return [item for item in listed if isinstance(item, Unit)]
 
     def sessions(self, file: Found, *, fatal: bool) -> Iterator[Unit | Problem]:
         """Yield the sessions of one file in row order.

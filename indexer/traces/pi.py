@@ -10,9 +10,10 @@ from funes_ls.indexer.traces import jsonvalue, texts
 from funes_ls.indexer.traces.base import Unit
 from funes_ls.indexer.traces.jsonl import Draft, JsonlReading
 from funes_ls.indexer.traces.state import State
-from funes_ls.indexer.traces.walk import Found, file_units
+from funes_ls.indexer.traces.walk import Found, file_units, units_at
 
 HARNESS = "pi"
+_SUFFIXES = (".jsonl",)
 _SILENT = frozenset({"model_change", "thinking_level_change", "label", "custom", "session"})
 _NOTES = frozenset({"custom", "hookMessage"})
 _SUMMARIES = frozenset({"compactionSummary", "branchSummary"})
@@ -33,7 +34,11 @@ class PiSource:
 
     def units(self, root: Path) -> Iterator[Unit | Problem]:
         """Yield the sessions under a root, newest first."""
-        return file_units(root, (".jsonl",), unit_of)
+        return file_units(root, _SUFFIXES, unit_of)
+
+    def units_at(self, root: Path, path: Path) -> list[Unit]:
+        """Return the sessions under a root that a path below it holds."""
+        return units_at(root, path, _SUFFIXES, unit_of)
 
     def read(self, unit: Unit, *, resume: bytes | None = None) -> JsonlReading:
         """Return a reading of a session."""

@@ -1,6 +1,7 @@
 """The readers there are, and which of them reads a path."""
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from funes_ls.indexer.errors import UsageError
 from funes_ls.indexer.model import Problem
 from funes_ls.indexer.traces import claude, codex, hermes, lines, parquet, pi, texts
 from funes_ls.indexer.traces.base import Reading, TraceSource, Unit
-from funes_ls.indexer.traces.walk import Found, find_files, in_order, refuse_odd
+from funes_ls.indexer.traces.walk import Found, find_files, found_at, in_order, refuse_odd
 
 _NAMED: dict[str, TraceSource] = {
     "claude": claude.ClaudeSource(),
@@ -66,6 +67,18 @@ class AnySource:
             elif item.path.name == hermes.DB_NAME:
                 yield from _hermes().sessions(item)
 
+    def units_at(self, root: Path, path: Path) -> list[Unit]:
+        """Return the sessions under a root that a path below it holds, whatever reads them."""
+        wanted = (*codex.SUFFIXES, hermes.DB_NAME, *parquet.SUFFIXES)
+        units: list[Unit] = []
+        for item in found_at(root, hermes.database_of(path), wanted):
+            if item.path.name.endswith(parquet.SUFFIXES) or item.path.name == hermes.DB_NAME:
+                source: TraceSource = _PARQUET if item.path.name != hermes.DB_NAME else _hermes()
+                units += source.units_at(item.path, item.path)
+            elif item.path.name.endswith(codex.SUFFIXES) and item.path.name not in codex.SIDECARS:
+                units.append(_UNIT_OF[sniff(item.real)](item))
+        return [unit for unit in units if not _has_plain_copy(unit)]
+
     def read(self, unit: Unit, *, resume: bytes | None = None) -> Reading:
         """Return a reading by the unit's own reader."""
         return reader_of(unit).read(unit, resume=resume)
@@ -93,6 +106,31 @@ def source_for(harness: str) -> TraceSource:
     raise UsageError(
         f"Unknown harness {harness!r}; known are {', '.join(_NAMED)}.", kind="unknown_harness"
     )
+
+
+def units_of(
+    path: Path, places: Iterable[tuple[TraceSource, Path]]
+) -> list[tuple[TraceSource, Unit]]:
+    """Return the units that a changed path has to do with, as walks of the places list them.
+
+    Args:
+        path: A trace, a folder of some, or a file that changes with one, such as a `-wal`; where
+            it was found or where it really is. It may be gone.
+        places: Readers and the roots they are for.
+    """
+    found: list[tuple[TraceSource, Unit]] = []
+    for source, root in places:
+        if is_below(path, root):
+            found += [(source, unit) for unit in source.units_at(root, path)]
+    return found
+
+
+def is_below(path: Path, root: Path) -> bool:
+    """Tell whether a path may be of a root: below it by name, or really, or linked into it."""
+    if path.is_relative_to(root):
+        return True
+    real = Path(os.path.realpath(path))
+    return real.is_relative_to(os.path.realpath(root))
 
 
 def reader_of(unit: Unit) -> TraceSource:
@@ -155,6 +193,11 @@ def _told_by(record: Any) -> str:
 
 def _is_packed_copy(unit: Unit, keys: set[str]) -> bool:
     return unit.key.endswith(".zst") and unit.key.removesuffix(".zst") in keys
+
+
+def _has_plain_copy(unit: Unit) -> bool:
+    plain = unit.path.with_name(unit.path.name.removesuffix(".zst"))
+    return plain != unit.path and plain.is_file()
 
 
 def _is_sqlite(path: Path) -> bool:

@@ -158,3 +158,47 @@ def file_units(
 def in_order(units: list[Unit]) -> list[Unit]:
     """Return units newest first with sub-agents last, equal times by key."""
     return sorted(units, key=lambda unit: (unit.subagent, -unit.mtime_ns, unit.key))
+
+
+def found_at(root: Path, path: Path, suffixes: tuple[str, ...]) -> Iterator[Found]:
+    """Yield what `find_files` finds under a root of a path: a file, or all that a folder holds.
+
+    The path may be the real one of a file that is linked into the root, or lead through a link. A
+    place that is really below the root is looked at alone; for any other the root is walked.
+    """
+    real_root, real = Path(os.path.realpath(root)), Path(os.path.realpath(path))
+    if path == root or real == real_root:
+        yield from _files_only(find_files(root, suffixes))
+    elif real.is_relative_to(real_root) and real_root.is_dir():
+        own = root / real.relative_to(real_root)
+        if not _is_below_a_named(own, root, suffixes):
+            yield from _files_only(_really_below(own, suffixes))
+    else:
+        for item in _files_only(find_files(root, suffixes)):
+            if item.real.is_relative_to(real):
+                yield item
+
+
+def _really_below(path: Path, suffixes: tuple[str, ...]) -> Iterator[Found | Problem]:
+    walk = _Walk(path, suffixes)
+    if path.is_dir():
+        yield from _folder(path, walk, 0)
+    elif _named(path.name, walk):
+        yield from _file(path, walk)
+
+
+def _is_below_a_named(path: Path, root: Path, suffixes: tuple[str, ...]) -> bool:
+    """Tell whether a folder on the way has the name of a trace: a walk does not enter it."""
+    folders = path.relative_to(root).parts[:-1]
+    return any(name.endswith(suffixes) for name in folders)
+
+
+def _files_only(items: Iterator[Found | Problem]) -> Iterator[Found]:
+    return (item for item in items if isinstance(item, Found))
+
+
+def units_at(
+    root: Path, path: Path, suffixes: tuple[str, ...], unit_of: Callable[[Found], Unit]
+) -> list[Unit]:
+    """Return the units that `file_units` lists of a path below a root."""
+    return in_order([unit_of(item) for item in found_at(root, path, suffixes)])

@@ -1,0 +1,293 @@
+"""Keeps a memory current: the one thread that writes, and what it does first.
+
+Words of traces that agents are writing to, then their vectors, then requests, then a look at every
+root, then vectors of everything else while nobody asks, then tidying up.
+"""
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from funes_ls.indexer.errors import FunesError
+from funes_ls.indexer.live_bench import Bench
+from funes_ls.indexer.live_jobs import job_steps, sweep_steps
+from funes_ls.indexer.live_queue import LiveQueue
+from funes_ls.indexer.live_seat import WriterSeat
+from funes_ls.indexer.live_state import (
+    Changed,
+    Job,
+    JobHandle,
+    LiveState,
+    stopped_error,
+)
+from funes_ls.indexer.live_work import Work
+from funes_ls.indexer.memory import Memory
+from funes_ls.indexer.pipeline import where
+from funes_ls.indexer.progress import Cancelled, Progress, ignore_progress, never
+from funes_ls.indexer.traces import TraceSource
+
+if TYPE_CHECKING:
+    from funes_ls.indexer.embedding import Embedder
+
+_log = logging.getLogger(__name__)
+#: By how much the writing thread steps back behind the threads that answer.
+_NICE = 3
+#: After an error of our own storage.
+_PAUSE_S = 2.0
+
+
+class LiveIndexer:
+    """The writer of a home's memory; its methods may be called from any thread."""
+
+    def __init__(
+        self,
+        home: Path,
+        base: Path,
+        *,
+        embedder: "Callable[[Memory], Embedder | None]",
+        on_change: Callable[[Changed], None],
+        roots: Callable[[], list[tuple[TraceSource, Path]]],
+        on_event: Progress = ignore_progress,
+        thinking: bool = True,
+        busy: Cancelled = never,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prepare; nothing is opened before there is something to write.
+
+        Args:
+            home: The funes home, whose writer lock is taken.
+            base: Its memory.
+            embedder: Loads the model; None or a `FunesError` leaves words only for a while.
+            on_change: Told, on the writing thread, after every step that changed the memory.
+            roots: Gives the readers and the places they read, those that exist now.
+            on_event: Told how the work goes on.
+            thinking: Whether thinking blocks are stored.
+            busy: Whether a query is being answered: vectors of old sessions wait then.
+            clock: Gives seconds.
+        """
+        self._queue = LiveQueue(clock=clock)
+        self._seat = WriterSeat(home, base, clock=clock)
+        self._bench = Bench(
+            self._queue,
+            embedder=embedder,
+            on_change=on_change,
+            on_event=on_event,
+            roots=roots,
+            thinking=thinking,
+            busy=busy,
+            clock=clock,
+        )
+        self._work: Work | None = None
+        self._handle: JobHandle | None = None
+        self._trouble = ""
+        self._thread = threading.Thread(target=self._run, name="funes-writer", daemon=True)
+
+    # From any thread
+
+    def start(self) -> None:
+        """Begin; what was asked for before is done then."""
+        self._thread.start()
+
+    def stop(self, *, wait_s: float = 10.0) -> bool:
+        """End after the step under way, free the lock and return whether that is done."""
+        self._queue.stop()
+        if not self._thread.is_alive():
+            self._fail_all()
+            return True
+        self._thread.join(wait_s)
+        return not self._thread.is_alive()
+
+    def touch(self, paths: Iterable[Path]) -> None:
+        """Have changed traces read soon: their words within a second of the last write."""
+        self._queue.touch(paths)
+
+    def sweep(self) -> None:
+        """Have every root looked at for what was missed."""
+        self._queue.sweep()
+
+    def run(self, job: Job) -> JobHandle:
+        """Queue an explicit request to index and return its handle."""
+        handle = self._queue.add_job(job)
+        if self._queue.is_stopped:
+            self._queue.drop_job(handle)
+            handle.finish(stopped_error())
+        return handle
+
+    def forget(self, session_id: str) -> "Future[int]":
+        """Have a session taken out for good; the future gives how many rows that were."""
+        return self._queue.add_forget(session_id)
+
+    def reload_model(self) -> None:
+        """Have the model loaded anew when it is next needed: settings have changed."""
+        self._bench.model_changed = True
+        self._queue.wake()
+
+    def wake(self) -> None:
+        """Look again now, as when the last query has been answered."""
+        self._queue.wake()
+
+    @property
+    def state(self) -> LiveState:
+        """Return what is being done."""
+        bench, seat = self._bench, self._seat
+        waiting = bool(seat.error and seat.memory is None and self._wants_memory())
+        note = seat.error.message if waiting and seat.error else self._trouble or bench.note
+        return LiveState(
+            phase="waiting" if waiting else bench.phase,
+            done=bench.event.done,
+            total=bench.event.total,
+            eta_s=bench.event.eta_s,
+            touched=self._queue.touched_count,
+            words_only=bench.words_only,
+            problems=bench.problems,
+            jobs=self._queue.job_count + (self._handle is not None),
+            generation=bench.generation,
+            holds_lock=seat.memory is not None,
+            note=note,
+        )
+
+    # The writing thread
+
+    def _run(self) -> None:
+        _step_back()
+        try:
+            while not self._queue.is_stopped:
+                try:
+                    wait_s = self._turn()
+                except BaseException as exc:  # also what panics of native code are raised as
+                    wait_s = self._stumbled(exc)
+                if wait_s != 0:
+                    self._queue.wait(wait_s)
+        finally:
+            self._close()
+
+    def _turn(self) -> float | None:
+        """Do the most urgent thing; return the seconds until there may be another, 0 for now."""
+        if not self._wants_memory():
+            self._bench.phase = ""
+            return None
+        memory = self._seat.take()
+        if memory is None:
+            return self._without_seat()
+        self._bench.use(memory, self._seat.marks)
+        self._trouble = ""
+        if self._bench.urgent():
+            return 0.0
+        waits = [self._step(), *self._bench.later(is_working=self._work is not None)]
+        known = [wait for wait in waits if wait is not None]
+        return min(known, default=None)
+
+    def _wants_memory(self) -> bool:
+        if self._queue.job_count or self._handle is not None:
+            return True
+        if not self._seat.has_memory:
+            self._queue.clear_touched()  # nobody has asked for a memory yet
+            return self._queue.has_forgets
+        return self._seat.memory is not None or self._queue.has_work or self._work is not None
+
+    def _without_seat(self) -> float:
+        """Fail the requests that do not want to wait longer for another writer."""
+        error = self._seat.error
+        left = [self._seat.retry_in_s]
+        for handle in self._queue.waiting_jobs():
+            patience_s = handle.patience_s()
+            if handle.is_cancelled or patience_s <= 0 or (error and error.kind != "locked"):
+                self._queue.drop_job(handle)
+                if handle.is_cancelled:
+                    handle.report.stopped = "cancelled"
+                handle.finish(None if handle.is_cancelled else error)
+            else:
+                left.append(patience_s)
+        if error and (forget := self._queue.next_forget()):
+            forget.rows.set_exception(error)
+        return max(min(left), 0.01)
+
+    def _step(self) -> float | None:
+        """Take a step of the request or sweep under way, or begin one."""
+        if self._work is None:
+            self._handle = self._queue.next_job()
+            if self._handle is not None:
+                self._work = job_steps(self._handle, self._bench)
+            elif self._queue.take_sweep():
+                self._work = sweep_steps(self._bench)
+        if self._work is None:
+            return None
+        try:
+            return next(self._work)
+        except StopIteration:
+            self._end_work(None)
+        except Exception as exc:
+            handled = self._handle is not None
+            self._end_work(exc)
+            if not handled:
+                raise
+            self._raise_if_ours(exc)
+        return 0.0
+
+    def _raise_if_ours(self, exc: Exception) -> None:
+        """Let an error go on that whoever asked has been told of, if it is not his alone."""
+        if not isinstance(exc, FunesError):
+            raise exc
+        if exc.kind in ("disk", "damaged"):
+            raise exc
+
+    def _end_work(self, error: BaseException | None) -> None:
+        work, self._work = self._work, None
+        handle, self._handle = self._handle, None
+        if work is not None:
+            work.close()
+        self._bench.rest()
+        if handle is not None:
+            handle.finish(error)
+
+    def _stumbled(self, exc: BaseException) -> float:
+        """Begin anew with a memory opened again, after a while."""
+        if isinstance(exc, FunesError):
+            self._trouble = exc.message
+            _log.warning("indexing is interrupted: %s", exc.kind)
+        else:
+            self._trouble = f"Indexing was interrupted by an internal error ({where(exc)})."
+            _log.error("indexing is interrupted: %s", where(exc))
+        _each(
+            partial(self._end_work, exc),
+            self._bench.leave,
+            partial(self._seat.leave, pause_s=_PAUSE_S),
+        )
+        return _PAUSE_S
+
+    def _close(self) -> None:
+        _each(
+            partial(self._end_work, stopped_error()),
+            self._bench.finish,
+            self._seat.leave,
+            self._fail_all,
+        )
+
+    def _fail_all(self) -> None:
+        while (handle := self._queue.next_job()) is not None:
+            handle.finish(stopped_error())
+        while (forget := self._queue.next_forget()) is not None:
+            forget.rows.set_exception(stopped_error())
+
+
+def _each(*steps: Callable[[], None]) -> None:
+    """Take every step, whatever becomes of the others."""
+    for step in steps:
+        try:
+            step()
+        except BaseException as exc:
+            _log.error("closing failed: %s", where(exc))
+
+
+def _step_back() -> None:
+    """Lower the calling thread's own priority; only Linux has one per thread."""
+    if sys.platform == "linux":
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + _NICE)

@@ -1,0 +1,128 @@
+"""A request to index and a look at every root, as work in steps."""
+
+import time
+
+from funes_ls.indexer.errors import BackendError
+from funes_ls.indexer.live_bench import Bench
+from funes_ls.indexer.live_state import JobHandle
+from funes_ls.indexer.live_work import Work, run_apart
+from funes_ls.indexer.pipeline import WordsReport
+from funes_ls.indexer.progress import IndexEvent, Meter, never
+
+_POLL_S = 0.05
+
+
+def sweep_steps(bench: Bench) -> Work:
+    """Read what was missed under every root."""
+    places = bench.roots()
+    if places:
+        yield from bench.words.read_places(
+            places, report=WordsReport(), progress=bench.on_event, cancelled=never
+        )
+
+
+def job_steps(handle: JobHandle, bench: Bench) -> Work:
+    """Do what a request asks for, and fill its report.
+
+    Raises:
+        FunesError: nothing of what was asked for can be read, or the memory refuses.
+    """
+    job, report = handle.job, handle.report
+    started = time.monotonic()
+    try:
+        if job.check is not None:
+            job.check(bench.memory)
+        yield from _words(handle, bench)
+        if handle.is_cancelled:
+            report.stopped = "cancelled"
+        elif job.words_only:
+            report.stopped = "words_only" if bench.count(now=True) else ""
+        else:
+            yield from _vectors(handle, bench)
+        yield from _counted(handle, bench)
+    finally:
+        report.left = bench.count(now=True)
+        report.problems = bench.problems
+        report.model = bench.memory.dataset.stamp if bench.memory.dataset else report.model
+        report.seconds = time.monotonic() - started
+
+
+def _words(handle: JobHandle, bench: Bench) -> Work:
+    job, report = handle.job, handle.report.words
+    yield from bench.words.read_places(
+        job.places,
+        report=report,
+        progress=lambda event: _tell(handle, bench, event),
+        limit=job.limit,
+        thinking=job.thinking,
+        cancelled=lambda: handle.is_cancelled,
+    )
+    if report.failed and not (report.sessions or report.current):
+        raise _nothing_read(bench, next(iter(report.troubled)))
+    done = report.sessions + report.failed
+    _tell(handle, bench, IndexEvent(phase="words", done=done, total=done, chunks=report.new))
+
+
+def _nothing_read(bench: Bench, path: str) -> BackendError:
+    """Return why a request fails: there was only what cannot be read."""
+    reasons = [one.message for one in bench.memory.catalog.problems() if one.path == path]
+    return BackendError(
+        f"{path} cannot be read: {' '.join(reasons)}",
+        hint="Run `funes parse PATH` to look at it.",
+        kind="bad_source",
+    )
+
+
+def _vectors(handle: JobHandle, bench: Bench) -> Work:
+    job, report = handle.job, handle.report
+    total = bench.count(now=True)
+    if not total:
+        return
+    bench.embedder(now=True)
+    while bench.loader.is_loading and not handle.is_cancelled:
+        bench.phase = "model"
+        yield _POLL_S
+    started, before = time.monotonic(), bench.vectors.embedded
+    meter = Meter(total, clock=time.monotonic)
+    while not handle.is_cancelled and (left := bench.count()):
+        if not job.finish and time.monotonic() - started >= job.budget_s:
+            report.stopped = "budget"
+            break
+        wait_s = bench.background()
+        if wait_s != 0 and bench.embedder() is None:
+            report.stopped, report.note = "no_model", bench.note
+            break
+        vectors = report.vectors
+        vectors.embedded = bench.vectors.embedded - before
+        vectors.seconds = time.monotonic() - started
+        done = min(total, vectors.embedded + bench.vectors.unmoved)
+        meter.advance(done)
+        event = IndexEvent(
+            phase="vectors",
+            done=done,
+            total=max(total, vectors.embedded + left),
+            rate=meter.rate,
+            eta_s=meter.eta_s(),
+            tier=bench.vectors.tier,
+        )
+        _tell(handle, bench, event)
+        yield wait_s or 0.0
+    if handle.is_cancelled:
+        report.stopped = "cancelled"
+    report.vectors.embedded = bench.vectors.embedded - before
+    report.vectors.seconds = time.monotonic() - started
+    report.vectors.left = bench.count(now=True)
+
+
+def _counted(handle: JobHandle, bench: Bench) -> Work:
+    """Count turns, which reads the whole dataset, beside the other work."""
+    counting = run_apart(bench.memory.count_turns)
+    while not counting.done() and not handle.is_cancelled:
+        yield _POLL_S
+    if counting.done():
+        counting.result()
+
+
+def _tell(handle: JobHandle, bench: Bench, event: IndexEvent) -> None:
+    bench.on_event(event)
+    handle.job.progress(event)

@@ -1,0 +1,199 @@
+"""Embeds queued rows in slices: those of sessions that are being written first, then the rest.
+
+Rows are embedded a few at a time and moved to the dataset in batches, since every move costs a
+fragment of it. What was embedded and not moved yet is lost by a kill, and embedded again.
+"""
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from funes_ls.indexer.live_state import Moved
+from funes_ls.indexer.memory import Memory
+from funes_ls.indexer.model import TIERS, Chunk
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from funes_ls.indexer.embedding import Embedder
+
+_log = logging.getLogger(__name__)
+
+#: Work done before looking at the queue again.
+SLICE_S = 0.3
+#: Rows of sessions that are being written are moved together, at most this often.
+TOUCHED_MOVE_S = 1.2
+_BATCH_ROWS = 512
+#: A batch is moved after so long, full or not.
+_BATCH_S = 20.0
+_TOUCHED_ROWS = 128
+_MOST_TOUCHED = 5_000
+_CACHED_TEXTS = 20_000
+
+Clock = Callable[[], float]
+Asked = Callable[[], bool]
+
+
+class _Batch:
+    """Rows on their way: some embedded, the rest to be."""
+
+    def __init__(self, rows: Sequence[Chunk], began_s: float) -> None:
+        self.rows = {row.id: row for row in rows}
+        self.waiting = deque(rows)
+        self.began_s = began_s
+
+    @property
+    def embedded(self) -> list[Chunk]:
+        waiting = {row.id for row in self.waiting}
+        return [row for row in self.rows.values() if row.id not in waiting]
+
+
+class VectorWork:
+    """The rows that wait for vectors, and those that have one and wait to be moved."""
+
+    def __init__(self, *, clock: Clock = time.monotonic) -> None:
+        """Begin with nothing under way; `clock` gives seconds."""
+        self._clock = clock
+        self._touched: deque[str] = deque()
+        self._batches: dict[bool, _Batch] = {}
+        self._known: dict[str, np.ndarray] = {}
+        self._touched_moved_s = float("-inf")
+        self.embedded = 0
+
+    def add_touched(self, ids: Sequence[str]) -> None:
+        """Note rows of sessions that are being written; too many of them go with the rest."""
+        room = _MOST_TOUCHED - len(self._touched)
+        self._touched.extend(ids[-room:] if room > 0 else ())
+
+    @property
+    def has_touched(self) -> bool:
+        """Return whether rows of sessions that are being written wait for vectors or the move."""
+        return bool(self._touched) or True in self._batches
+
+    def touched_due_s(self) -> float | None:
+        """Return in how many seconds there is something to do for them, None for nothing."""
+        batch = self._batches.get(True)
+        if self._touched or (batch and batch.waiting):
+            return 0.0
+        return None if batch is None else max(0.0, self._move_at() - self._clock())
+
+    def _move_at(self) -> float:
+        return self._touched_moved_s + TOUCHED_MOVE_S
+
+    def touched_step(
+        self, memory: Memory, embedder: "Embedder", *, interrupted: Asked
+    ) -> Moved | None:
+        """Embed for a slice of time, and move what is embedded when that is due."""
+        batch = self._batches.get(True)
+        if self._touched and (batch is None or len(batch.rows) < _TOUCHED_ROWS):
+            batch = self._extended(batch, memory)
+        if batch is None:
+            return None
+        self._embed(batch, embedder, interrupted)
+        is_due = self._clock() >= self._move_at()
+        if not is_due or (batch.waiting and len(batch.embedded) < _TOUCHED_ROWS // 4):
+            return None
+        self._touched_moved_s = self._clock()
+        return self._move(True, memory, embedder)
+
+    def _extended(self, batch: _Batch | None, memory: Memory) -> _Batch:
+        """Return the batch with the latest rows first: they are what is asked for now."""
+        batch = batch or _Batch((), self._clock())
+        room = _TOUCHED_ROWS - len(batch.rows)
+        ids = [self._touched.pop() for _ in range(min(room, len(self._touched)))]
+        rows = {row.id: row for row in memory.catalog.pending_rows(ids)}
+        for id_ in reversed(ids):
+            if id_ in rows and id_ not in batch.rows:
+                batch.rows[id_] = rows[id_]
+                batch.waiting.append(rows[id_])
+        if not batch.rows:
+            self._batches.pop(True, None)
+        else:
+            self._batches[True] = batch
+        return batch
+
+    def background_step(
+        self, memory: Memory, embedder: "Embedder", *, interrupted: Asked
+    ) -> Moved | None:
+        """Embed the queue's first rows for a slice of time; move a batch that is whole."""
+        batch = self._batches.get(False)
+        if batch is None:
+            rows = memory.catalog.next_pending(_BATCH_ROWS)
+            if not rows:
+                return None
+            batch = self._batches[False] = _Batch(rows, self._clock())
+        self._embed(batch, embedder, interrupted)
+        late = self._clock() - batch.began_s >= _BATCH_S and len(batch.embedded) >= _BATCH_ROWS // 8
+        return self._move(False, memory, embedder) if late or not batch.waiting else None
+
+    @property
+    def tier(self) -> int:
+        """Return what the background embeds: 1 text, 2 tool calls, 3 tool results, 0 nothing."""
+        batch = self._batches.get(False)
+        rows = batch.waiting if batch else ()
+        return TIERS.get(rows[0].block_type, 1) if rows else 0
+
+    @property
+    def unmoved(self) -> int:
+        """Return how many embedded rows wait for the move."""
+        return sum(len(batch.embedded) for batch in self._batches.values())
+
+    def flush(self, memory: Memory, embedder: "Embedder") -> Moved | None:
+        """Move everything embedded so far."""
+        kept = {row.id: row for batch in self._batches.values() for row in batch.embedded}
+        self._batches.clear()
+        return self._moved(list(kept.values()), memory, embedder)
+
+    def forget(self) -> None:
+        """Drop what is under way: the memory or the model is another one from now on."""
+        self._batches.clear()
+        self._known.clear()
+
+    def _embed(self, batch: _Batch, embedder: "Embedder", interrupted: Asked) -> None:
+        """Embed rows from the front, identical texts once, until the slice is over."""
+        until = self._clock() + SLICE_S
+        while batch.waiting and batch.waiting[0].text in self._known:
+            batch.waiting.popleft()
+        if not batch.waiting:
+            return
+        if len(self._known) > _CACHED_TEXTS:
+            kept = {row.text for one in self._batches.values() for row in one.embedded}
+            self._known = {text: self._known[text] for text in kept}
+        rows = list(batch.waiting)
+        vectors = embedder.encode_iter([row.text for row in rows])
+        try:
+            for position, vector in vectors:
+                self._known[rows[position].text] = vector
+                if self._clock() >= until or interrupted():
+                    break
+        finally:
+            close = getattr(vectors, "close", None)
+            if close is not None:
+                close()
+        batch.waiting = deque(row for row in rows if row.text not in self._known)
+
+    def _move(self, touched: bool, memory: Memory, embedder: "Embedder") -> Moved | None:
+        batch = self._batches[touched]
+        moved = self._moved(batch.embedded, memory, embedder)
+        if batch.waiting:
+            self._batches[touched] = _Batch(list(batch.waiting), self._clock())
+        else:
+            del self._batches[touched]
+        return moved
+
+    def _moved(
+        self, embedded: Sequence[Chunk], memory: Memory, embedder: "Embedder"
+    ) -> Moved | None:
+        """Move rows that are still in the queue as they were; others went or changed meanwhile."""
+        import numpy as np
+
+        queued = {row.id: row.text for row in memory.catalog.pending_rows([r.id for r in embedded])}
+        rows = [row for row in embedded if queued.get(row.id) == row.text]
+        if not rows:
+            return None
+        vectors = np.stack([self._known[row.text] for row in rows])
+        memory.move(rows, vectors, stamp=embedder.stamp)
+        self.embedded += len(rows)
+        return Moved(rows=rows, vectors=vectors)

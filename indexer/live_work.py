@@ -1,0 +1,198 @@
+"""What the writing thread does, in steps of a fraction of a second each.
+
+A step leaves the memory whole, so that between two of them something more urgent may be done: a
+trace that an agent is writing to goes before everything else.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Future
+from contextlib import closing
+from pathlib import Path
+from typing import TypeVar
+
+from funes_ls.indexer.crash_marks import CrashMarks
+from funes_ls.indexer.ingest import is_current
+from funes_ls.indexer.live_queue import Forget
+from funes_ls.indexer.live_state import MOST_SESSIONS, Changed, Moved
+from funes_ls.indexer.memory import Memory
+from funes_ls.indexer.pipeline import (
+    Task,
+    WordsReport,
+    list_units,
+    plan,
+    read_one,
+    words_steps,
+)
+from funes_ls.indexer.progress import Cancelled, IndexEvent, Progress
+from funes_ls.indexer.traces import TraceSource, Unit, units_of
+
+_log = logging.getLogger(__name__)
+
+Places = Sequence[tuple[TraceSource, Path]]
+#: Work in steps; each yields the seconds it would rather wait, 0 to go on.
+Work = Generator[float, None, None]
+Told = Callable[[Changed], None]
+Made = TypeVar("Made")
+
+#: How long a step takes, about.
+STEP_S = 0.25
+#: How often the words of a long run become searchable.
+_COMMIT_S = 2.0
+#: Waiting for something on another thread.
+_POLL_S = 0.05
+#: More changed traces at once, or more new bytes in one, are read like those of a whole root.
+_MOST_UNITS = 40
+_MOST_BYTES = 8 << 20
+_MOST_ROWS = 2_000
+
+
+class WordsWork:
+    """Reads traces into one open memory and says what changed."""
+
+    def __init__(
+        self, memory: Memory, *, marks: CrashMarks, thinking: bool, told: Told, queued: "Queued"
+    ) -> None:
+        """Write to `memory`; `queued` gets the ids of rows of touched traces."""
+        self._memory = memory
+        self._marks = marks
+        self._thinking = thinking
+        self._told = told
+        self._queued = queued
+        self._half_read: Task | None = None
+        self._committed_s = time.monotonic()
+
+    # Traces that were touched
+
+    def read_touched(self, paths: Iterable[Path], places: Places) -> tuple[list[Path], bool]:
+        """Read what is new of changed traces and make it searchable by words.
+
+        Returns: paths that cannot be read just now, and whether there is so much to read that
+        the roots are to be looked at instead.
+        """
+        later: list[Path] = []
+        due: list[Task] = []
+        for path in paths:
+            for source, unit in units_of(path, places):
+                if self._is_in_hand(unit):
+                    later.append(path)
+                elif not is_current(unit, self._memory.catalog.source(unit.key)):
+                    due.append(Task(unit=unit, source=source))
+        much = len(due) > _MOST_UNITS
+        report = WordsReport()
+        before = self._memory.catalog.last_number()
+        for task in due[:_MOST_UNITS]:
+            if self._is_long(task.unit):
+                much = True
+            else:
+                read_one(
+                    task, self._memory, report=report, thinking=self._thinking, marks=self._marks
+                )
+        if report.new or report.removed:
+            rows, _ = self._memory.catalog.pending_after(before, _MOST_ROWS)
+            self._queued([row.id for row in rows])
+            self.commit(report)
+        return later, much
+
+    def _is_in_hand(self, unit: Unit) -> bool:
+        """Tell whether a trace, or one that may hold the same session, is half read already."""
+        task = self._half_read
+        return task is not None and _stem(task.unit) == _stem(unit)
+
+    def _is_long(self, unit: Unit) -> bool:
+        if unit.container:
+            return False
+        known = self._memory.catalog.source(unit.key)
+        return unit.size - (known.size if known and known.size <= unit.size else 0) > _MOST_BYTES
+
+    # Whole roots
+
+    def read_places(
+        self,
+        places: Places,
+        *,
+        report: WordsReport,
+        progress: Progress,
+        limit: int | None = None,
+        thinking: bool | None = None,
+        cancelled: Cancelled,
+    ) -> Work:
+        """Read everything under some roots that is due."""
+        progress(IndexEvent(phase="scan"))
+        listing = run_apart(lambda: list(list_units(places)))
+        while not listing.done():
+            yield _POLL_S
+        tasks, found = plan(listing.result(), self._memory, limit=limit)
+        report.current, report.failed = found.current, found.failed
+        report.troubled = found.troubled
+        yield 0.0
+        steps = words_steps(
+            tasks,
+            self._memory,
+            report=report,
+            progress=progress,
+            thinking=self._thinking if thinking is None else thinking,
+            marks=self._marks,
+            slice_s=STEP_S,
+        )
+        try:
+            with closing(steps):
+                for self._half_read in steps:
+                    if time.monotonic() - self._committed_s >= _COMMIT_S:
+                        self.commit(report)
+                    if cancelled():
+                        break
+                    yield 0.0
+        finally:
+            self._half_read = None
+            self.commit(report)
+
+    def forget(self, forget: Forget) -> None:
+        """Take a session out and tell who asked."""
+        if not forget.rows.set_running_or_notify_cancel():
+            return
+        try:
+            removed = self._memory.forget_session(forget.session_id)
+        except BaseException as exc:
+            forget.rows.set_exception(exc)
+            raise
+        self.tell([forget.session_id])
+        forget.rows.set_result(removed)
+
+    def commit(self, report: WordsReport) -> None:
+        """Make what was read searchable and say so."""
+        self._memory.commit_words()
+        self._committed_s = time.monotonic()
+        changed = list(dict.fromkeys(report.changed))
+        report.changed.clear()
+        if changed:
+            self.tell(changed)
+
+    def tell(self, sessions: Sequence[str], moved: Moved | None = None) -> None:
+        """Say that the rows of sessions changed."""
+        named = tuple(sessions) if len(sessions) <= MOST_SESSIONS else ()
+        self._told(Changed(generation=self._memory.generation, sessions=named, moved=moved))
+
+
+Queued = Callable[[Sequence[str]], None]
+
+
+def run_apart(make: Callable[[], Made]) -> "Future[Made]":
+    """Return what will be made on a thread of its own, which nobody waits for at the end."""
+    made: Future[Made] = Future()
+
+    def run() -> None:
+        try:
+            made.set_result(make())
+        except BaseException as exc:
+            made.set_exception(exc)
+
+    threading.Thread(target=run, name="funes-apart", daemon=True).start()
+    return made
+
+
+def _stem(unit: Unit) -> str:
+    """Return what the session id of a trace is mostly made of."""
+    return unit.key if unit.container else Path(unit.key).name.partition(".")[0]
