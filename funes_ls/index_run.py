@@ -93,7 +93,7 @@ def run_index(
         BackendError: the disk is full or read-only.
     """
     started = time.monotonic()
-    places = _places(request, env)
+    places = places_of(request, env)
     report = IndexReport(memory=str(settings.memory_dir))
     with writer_lock(settings.home, wait_s=_LOCK_WAIT_S if request.wait else 0.0):
         memory = open_memory(settings.memory_dir, derived=settings.home / "derived", writable=True)
@@ -120,7 +120,12 @@ def known_places(env: Mapping[str, str]) -> list[tuple[TraceSource, Path]]:
     return [(source, root) for source, root in found if root.exists()]
 
 
-def _places(request: IndexRequest, env: Mapping[str, str]) -> list[tuple[TraceSource, Path]]:
+def places_of(request: IndexRequest, env: Mapping[str, str]) -> list[tuple[TraceSource, Path]]:
+    """Return the readers and places that a request is about.
+
+    Raises:
+        UsageError: unknown harness, a path that does not exist, or nothing in any known place.
+    """
     if request.harness:
         source_for(request.harness)  # an unknown name is refused before anything else
     if request.target:
@@ -225,7 +230,7 @@ def _vectors(
     if not left:
         return
     try:
-        embedder = _embedder(settings, memory, progress)
+        embedder = load_model(settings, memory, progress)
     except BackendError as exc:
         report.stopped, report.note = "no_model", str(exc)
         return
@@ -251,7 +256,7 @@ def _vectors(
             return
 
 
-def _embedder(settings: Settings, memory: Memory, progress: Progress) -> "Embedder":
+def load_model(settings: Settings, memory: Memory, progress: Progress) -> "Embedder":
     """Return the model the memory is stamped with, or settle which one a new memory gets.
 
     Raises:

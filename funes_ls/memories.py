@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from funes_ls.index_run import model_ref
 from funes_ls.indexer.errors import BackendError, FunesError, UsageError
-from funes_ls.indexer.memory import Memory, open_memory
+from funes_ls.indexer.memory import CATALOG, Memory, open_memory
 from funes_ls.indexer.settings import Settings
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ _log = logging.getLogger(__name__)
 _IDLE_S = 600.0
 #: A model that could not be loaded is tried again after so long.
 _RETRY_S = 30.0
+#: An answer waits so long for a model that is being loaded; then words alone must do.
+_PATIENCE_S = 6.0
 
 
 class Memories(Protocol):
@@ -46,6 +48,11 @@ class Memories(Protocol):
 
     def embedder(self, memory: Memory) -> "Embedder | None":
         """Return the model a memory's vectors are of; None when it has none or it is not here."""
+        ...
+
+    @property
+    def is_loading(self) -> bool:
+        """Return whether a model is still being loaded."""
         ...
 
 
@@ -95,15 +102,28 @@ class OpenEachTime:
         """Return the model of a memory's vectors; see `Memories`."""
         return _embedder(self.settings, memory)
 
+    @property
+    def is_loading(self) -> bool:
+        """Return False: `embedder` waits."""
+        return False
+
 
 class _Kept:
-    """An open memory, who uses it, and as of which generation it is."""
+    """A memory that stays open, and who uses it.
 
-    def __init__(self, memory: Memory) -> None:
-        self.memory = memory
+    Attributes:
+        lock: Held while it is opened or made current; reading needs it only for a moment.
+        there: Tells these files from others that may lie at the same path later.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.memory: Memory | None = None
+        self.there: tuple[int, int] | None = None
+        self.generation = -1
         self.users = 0
+        self.dropped = False
         self.used_at = time.monotonic()
-        self.generation = memory.generation
 
 
 class KeptOpen:
@@ -112,47 +132,57 @@ class KeptOpen:
     def __init__(self, settings: Settings) -> None:
         """Read as the settings say."""
         self.settings = settings
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._kept: dict[Path, _Kept] = {}
         self._loading = threading.Lock()
-        self._models: dict[str, Embedder | None] = {}
+        self._models: dict[str, Embedder] = {}
         self._failed_at: dict[str, float] = {}
 
     @contextmanager
     def reading(self, spec: str) -> Iterator[Memory]:
         """Give a memory as it is now; see `Memories`."""
         path = memory_path(self.settings, spec)
-        with self._lock:
-            kept = self._kept.get(path)
-            if kept is None:
-                kept = self._kept[path] = _Kept(_opened(self.settings, path))
-            self._make_current(kept)
-            kept.users += 1
-            kept.used_at = time.monotonic()
+        kept = self._taken(path)
         try:
-            yield kept.memory
+            with kept.lock:
+                memory = self._current(kept, path)
+            yield memory
         finally:
-            with self._lock:
-                kept.users -= 1
-                if kept.users == 0 and self._kept.get(path) is not kept:
-                    kept.memory.close()
+            self._given_back(kept)
 
     def embedder(self, memory: Memory) -> "Embedder | None":
         """Return the model of a memory's vectors, loaded once; see `Memories`."""
-        stamp = memory.state().stamp
-        if not stamp:
+        if memory.dataset is None:
             return None
-        with self._loading:
-            failed = self._failed_at.get(stamp)
-            if stamp not in self._models and (
-                failed is None or time.monotonic() - failed >= _RETRY_S
-            ):
+        stamp = memory.dataset.stamp
+        if stamp in self._models:
+            return self._models[stamp]
+        if not self._loading.acquire(timeout=_PATIENCE_S):
+            return None
+        try:
+            failed = self._failed_at.get(stamp, float("-inf"))
+            if stamp not in self._models and time.monotonic() - failed >= _RETRY_S:
                 found = _embedder(self.settings, memory)
                 if found is None:
                     self._failed_at[stamp] = time.monotonic()
                 else:
                     self._models[stamp] = found
             return self._models.get(stamp)
+        finally:
+            self._loading.release()
+
+    @property
+    def is_loading(self) -> bool:
+        """Return whether a model is still being loaded."""
+        return self._loading.locked()
+
+    def loaded(self, stamp: str) -> "Embedder | None":
+        """Return the model of a stamp if it has been loaded."""
+        return self._models.get(stamp)
+
+    def keep_model(self, embedder: "Embedder") -> None:
+        """Answer with a model that was loaded elsewhere, rather than load it twice."""
+        self._models.setdefault(embedder.stamp, embedder)
 
     def use(self, settings: Settings) -> None:
         """Answer by other settings from now on."""
@@ -171,40 +201,88 @@ class KeptOpen:
             _log.info("nothing to warm up (%s)", exc.kind)
 
     def known(self) -> tuple[int, str]:
-        """Return generation and model of the home's memory as far as it is open; 0 and ""."""
+        """Return generation and model of the home's memory if it is open, else 0 and ""."""
         with self._lock:
             kept = self._kept.get(self.settings.memory_dir)
-            if kept is None:
+            memory = kept.memory if kept is not None else None
+            if kept is None or memory is None:
                 return 0, ""
-            return kept.memory.generation, kept.memory.state().stamp
-
-    def reopen(self) -> None:
-        """Let go of what is open, so that the next answer sees files that were made anew."""
-        with self._lock:
-            dropped, self._kept = self._kept, {}
-            for kept in dropped.values():
-                if kept.users == 0:
-                    kept.memory.close()
+            kept.users += 1
+        try:
+            dataset = memory.dataset
+            return memory.generation, dataset.stamp if dataset is not None else ""
+        finally:
+            self._given_back(kept)
 
     def close_idle(self) -> None:
         """Close memories that are not the home's own and that nobody asked for a while."""
         now = time.monotonic()
         with self._lock:
             for path, kept in list(self._kept.items()):
-                own = path == self.settings.memory_dir
-                if not own and kept.users == 0 and now - kept.used_at >= _IDLE_S:
-                    del self._kept[path]
-                    kept.memory.close()
+                if path != self.settings.memory_dir and now - kept.used_at >= _IDLE_S:
+                    self._drop(path, kept)
 
     def close(self) -> None:
-        """Close everything."""
-        self.reopen()
+        """Close everything, what is in use once it is given back."""
+        with self._lock:
+            for path, kept in list(self._kept.items()):
+                self._drop(path, kept)
 
-    def _make_current(self, kept: _Kept) -> None:
-        generation = kept.memory.generation
-        if generation != kept.generation:
+    def _taken(self, path: Path) -> _Kept:
+        there = _identity(path)
+        with self._lock:
+            kept = self._kept.get(path)
+            if kept is not None and kept.memory is not None and kept.there != there:
+                self._drop(path, kept)  # its files were removed or made anew
+                kept = None
+            if kept is None:
+                kept = self._kept[path] = _Kept()
+            kept.users += 1
+            kept.used_at = time.monotonic()
+            return kept
+
+    def _current(self, kept: _Kept, path: Path) -> Memory:
+        if kept.memory is None:
+            try:
+                kept.memory = _opened(self.settings, path)
+            except BaseException:
+                with self._lock:
+                    self._drop(path, kept)
+                raise
+            kept.there = _identity(path)
+            kept.generation = kept.memory.generation
+        elif (generation := kept.memory.generation) != kept.generation:
             kept.memory.refresh()
             kept.generation = generation
+        return kept.memory
+
+    def _given_back(self, kept: _Kept) -> None:
+        with self._lock:
+            kept.users -= 1
+            self._close_if_unused(kept)
+
+    def _drop(self, path: Path, kept: _Kept) -> None:
+        """Let go of a memory; whoever uses it may finish."""
+        if self._kept.get(path) is kept:
+            del self._kept[path]
+        kept.dropped = True
+        self._close_if_unused(kept)
+
+    def _close_if_unused(self, kept: _Kept) -> None:
+        if kept.dropped and kept.users == 0 and kept.memory is not None:
+            kept.memory.close()
+            kept.memory = None
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a memory's files from others at the same path, None for none."""
+    for name in (CATALOG, ""):
+        try:
+            found = (path / name).stat()
+        except OSError:
+            continue
+        return (found.st_dev, found.st_ino)
+    return None
 
 
 def _opened(settings: Settings, path: Path) -> Memory:

@@ -319,6 +319,16 @@ class DidIndex(Struct, frozen=True, kw_only=True):
     sessions: tuple[str, ...]
 
 
+class EngineProgress(Struct, frozen=True, kw_only=True):
+    """`engine/progress`: what the engine indexes, `phase` "" when it has nothing left to do."""
+
+    phase: str
+    done: int
+    total: int
+    eta_s: float | None
+    words_only: int
+
+
 #: Method -> its params; the engine serves all of these.
 METHODS: dict[str, type[Params]] = {
     "funes/recall": RecallParams,

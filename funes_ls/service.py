@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from funes_ls.file_answers import blame, related
 from funes_ls.index_run import IndexReport, IndexRequest, run_index
-from funes_ls.indexer.catalog import Session, Source, now_us
+from funes_ls.indexer.catalog import Source, now_us
 from funes_ls.indexer.errors import FunesError, MemoryStateError, UsageError
 from funes_ls.indexer.lock import writer_lock
 from funes_ls.indexer.memory import Memory, open_memory
@@ -30,9 +31,6 @@ from funes_ls.protocol import (
     MemoriesAnswer,
     MemoryInfo,
     RecallParams,
-    RelatedAnswer,
-    RelatedParams,
-    RelatedSession,
     SessionsParams,
 )
 from funes_ls.retrieval.answers import (
@@ -50,6 +48,7 @@ __all__ = [
     "IndexReport",
     "IndexRequest",
     "Status",
+    "blame",
     "forget",
     "get",
     "memories_of",
@@ -115,24 +114,28 @@ def recall(
 
     request = recall_request(params, memories.settings)
     with memories.reading(request.memory_name) as memory:
-        return search(
-            request, memory, memories.embedder(memory), now_us=now_us(), cancelled=cancelled
-        )
+        embedder = memories.embedder(memory)
+        answer = search(request, memory, embedder, now_us=now_us(), cancelled=cancelled)
+    if embedder is None and memories.is_loading:
+        return _still_loading(answer)
+    return answer
 
 
 def recall_staged(
     params: RecallParams, memories: Memories, *, cancelled: IsCancelled = never
 ) -> Iterator[RecallAnswer]:
     """Yield what words alone answer, as soon as they do, then the whole answer; see `recall`."""
-    from funes_ls.retrieval.recall import recall as search
     from funes_ls.retrieval.recall import recall_words
 
     request = recall_request(params, memories.settings)
     with memories.reading(request.memory_name) as memory:
         yield recall_words(request, memory, now_us=now_us(), cancelled=cancelled)
-        yield search(
-            request, memory, memories.embedder(memory), now_us=now_us(), cancelled=cancelled
-        )
+    yield recall(params, memories, cancelled=cancelled)
+
+
+def _still_loading(answer: RecallAnswer) -> RecallAnswer:
+    note = "Answered by words only: the model is still being loaded."
+    return replace(answer, legs={**answer.legs, "vector": "loading"}, note=note)
 
 
 def recall_request(params: RecallParams, settings: Settings) -> RecallRequest:
@@ -218,63 +221,6 @@ def get(params: GetParams, memories: Memories) -> GetAnswer:
         return fetch(
             params.session_id, params.turn_uuid, memory, window=params.window, memory_name=name
         )
-
-
-def related(params: RelatedParams, memories: Memories) -> RelatedAnswer:
-    """Return the sessions that touched a file, newest first.
-
-    Raises:
-        UsageError: no file is named.
-        MemoryStateError: see `Memories.reading`.
-    """
-    from funes_ls.retrieval.related import touching
-
-    path = file_of(params.text_document.uri if params.text_document else "", params.path)
-    name = _named(params.memory, memories)
-    with memories.reading(name) as memory:
-        found = touching(memory, path)
-        return RelatedAnswer(
-            path=path,
-            generation=memory.generation,
-            total=len(found),
-            sessions=tuple(_related(one, name) for one in found[: max(params.limit, 0)]),
-        )
-
-
-def file_of(uri: str, path: str) -> str:
-    """Return the file that a request names, by its URI or by a path.
-
-    Raises:
-        UsageError: neither names a file.
-    """
-    from urllib.parse import unquote, urlsplit
-
-    if path:
-        return path
-    parts = urlsplit(uri)
-    if parts.scheme != "file" or not parts.path:
-        raise UsageError(
-            "No file is named.", hint="Give `path`, or `textDocument` with a file: URI."
-        )
-    found = unquote(parts.path)
-    return found[1:] if found[2:3] == ":" else found
-
-
-def _related(session: Session, memory_name: str) -> RelatedSession:
-    from funes_ls.retrieval.answers import get_command
-
-    return RelatedSession(
-        session_id=session.session_id,
-        harness=session.harness,
-        title=session.title,
-        cwd=session.cwd,
-        branch=session.branch,
-        started_us=session.started_us,
-        ended_us=session.ended_us,
-        turns=session.turns,
-        relation="touched",
-        get=get_command(session.session_id, "", memory_name=memory_name),
-    )
 
 
 def forget(

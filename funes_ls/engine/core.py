@@ -57,6 +57,8 @@ class Core:
         self.active_at = self.started_at
         self.clients: Callable[[], int] = lambda: 0
         self.address = ""
+        #: Questions being answered; background work steps aside for them. The loop counts.
+        self.answering = 0
         self.tell: Tell = _tell_nobody
         self._config_stamp: tuple[int, int] | None = None
         self._config_lock = threading.Lock()
@@ -78,6 +80,7 @@ class Core:
         with self._config_lock:
             if self._stamp() != self._config_stamp:
                 self.memories.use(self._load_settings())
+                self.indexing.settings_changed()
                 _log.info("the settings have changed")
         return self.memories.settings
 
@@ -129,6 +132,11 @@ class Core:
             self.active_at = time.monotonic()
             return False
         return time.monotonic() - self.active_at >= idle_s
+
+    def tick(self) -> None:
+        """Do what is due now and then; on a thread, since it may wait."""
+        self.memories.close_idle()
+        self.indexing.tell_when_idle()
 
     def warm_up(self) -> None:
         """Load what the first question needs, so that it need not wait; on a thread of its own."""

@@ -198,11 +198,13 @@ class Dispatcher:
     async def _outcome(self, request: Request, method: str, how: Method) -> bytes:
         number = request.number
         job = self._start(request, how)
+        if how.is_question:
+            self._core.answering += 1
+            job.add_done_callback(self._answered)
         withdrawn = self._loop.create_task(request.cancelled.wait())
         try:
-            await asyncio.wait(
-                {job, withdrawn}, timeout=how.limit_s, return_when=asyncio.FIRST_COMPLETED
-            )
+            either: set[asyncio.Future[Any]] = {job, withdrawn}
+            await asyncio.wait(either, timeout=how.limit_s, return_when=asyncio.FIRST_COMPLETED)
             if not job.done() and request.withdrawn and how.ends_when_withdrawn:
                 await asyncio.wait({job})
         finally:
@@ -218,6 +220,11 @@ class Dispatcher:
             hint = "Ask again, or see `funes engine logs`."
             return messages.error(number, protocol.REQUEST_FAILED, text, kind="timeout", hint=hint)
         return _withdrawn(number)
+
+    def _answered(self, _job: "asyncio.Future[Any]") -> None:
+        self._core.answering -= 1
+        if not self._core.answering:
+            self._core.indexing.wake()
 
     def _start(self, request: Request, how: Method) -> "asyncio.Future[msgspec.Raw]":
         asked = Asked(

@@ -1,7 +1,8 @@
-"""The engine's only writer: index requests, one after the other."""
+"""The engine's only writer, and what it is told: requests, changed traces, new places."""
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,13 +11,23 @@ from msgspec import Struct
 
 from funes_ls import protocol, service
 from funes_ls.engine.progress import WorkDone
+from funes_ls.index_run import check_model, known_places, load_model, places_of
 from funes_ls.indexer.errors import FunesError
+from funes_ls.indexer.live import LiveIndexer
+from funes_ls.indexer.live_state import Changed, Job, JobHandle, JobReport
+from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.progress import IndexEvent
+from funes_ls.indexer.traces import TraceSource
 
 if TYPE_CHECKING:
     from funes_ls.engine.core import Core
+    from funes_ls.indexer.embedding import Embedder
 
 _log = logging.getLogger(__name__)
+#: How often clients are told of background work, at most.
+_TOLD_EVERY_S = 0.25
+#: How soon a withdrawn request is noticed.
+_ASKED_EVERY_S = 0.1
 
 
 class IndexingState(Struct, frozen=True, kw_only=True):
@@ -32,43 +43,73 @@ class IndexingState(Struct, frozen=True, kw_only=True):
 
 
 class Indexing:
-    """Indexes what is asked for."""
+    """Keeps the home's memory current and does what is asked for; any thread may ask."""
 
     def __init__(self, core: "Core") -> None:
-        """Index for a home."""
+        """Index for a core; nothing begins before `start`."""
         self._core = core
-        self._turn = threading.Lock()
-        self._event: IndexEvent | None = None
-        self._stopping = False
-        self._asked = 0
+        self._told_at = 0.0
+        self._told_phase = ""
+        self._lock = threading.Lock()
+        self._started = False
+        settings = core.memories.settings
+        self._live = LiveIndexer(
+            core.home,
+            settings.memory_dir,
+            embedder=self._embedder,
+            on_change=self._changed,
+            roots=self._roots,
+            on_event=self._event,
+            thinking=settings.thinking,
+            busy=lambda: core.answering > 0,
+        )
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Begin, with a look at what was missed since the memory was last written."""
+        with self._lock:
+            if self._started:
+                return
+            self._started = True
+            self._live.start()
+        if self._core.memories.settings.watch:
+            self._live.sweep()
 
     def stop(self, *, wait_s: float) -> None:
-        """Undo or finish the step under way."""
-        self._stopping = True
-        if self._turn.acquire(timeout=wait_s):
-            self._turn.release()
+        """Finish or undo the step under way."""
+        if not self._live.stop(wait_s=wait_s):
+            _log.warning("the writer was not done in time")
+
+    def settings_changed(self) -> None:
+        """Load the model that the settings now name, when it is next needed."""
+        self._live.reload_model()
 
     def look_for_places(self) -> None:
         """Look where harnesses keep sessions, as there is news of it."""
+        if self._started and self._core.memories.settings.watch:
+            self._live.sweep()
 
     def touch(self, paths: Iterable[Path]) -> None:
         """Read traces that have changed."""
+        self._live.touch(paths)
+
+    def wake(self) -> None:
+        """Go on with what stepped aside for a question."""
+        self._live.wake()
 
     @property
     def is_busy(self) -> bool:
         """Return whether something is being indexed."""
-        return self._asked > 0
+        return not self._live.state.is_idle
 
     def state(self) -> IndexingState:
         """Return what is being done."""
-        event = self._event
-        if event is None:
-            return IndexingState()
+        live = self._live.state
         return IndexingState(
-            phase=event.phase, done=event.done, total=event.total, eta_s=event.eta_s
+            phase=live.phase,
+            done=live.done,
+            total=live.total,
+            eta_s=live.eta_s,
+            note=live.note,
         )
 
     def run(
@@ -84,14 +125,6 @@ class Indexing:
         Raises:
             FunesError: kind `cancelled`, or why it failed.
         """
-        work = WorkDone(progress)
-
-        def watch(event: IndexEvent) -> None:
-            self._event = event
-            if cancelled() or self._stopping:
-                raise FunesError("The index was stopped.", kind="cancelled")
-            work.report(event)
-
         settings = self._core.settings
         request = service.IndexRequest(
             target=params.target,
@@ -99,30 +132,119 @@ class Indexing:
             limit=params.limit,
             words_only=params.words_only,
             finish=params.finish,
-            wait=True,
-            thinking=settings.thinking if params.thinking is None else params.thinking,
         )
-        self._asked += 1
+        places = places_of(request, {**self._core.env, **env})
+        work = WorkDone(progress)
+        job = Job(
+            places=places,
+            limit=params.limit,
+            words_only=params.words_only,
+            finish=params.finish or bool(params.target),
+            budget_s=settings.budget_s,
+            thinking=settings.thinking if params.thinking is None else params.thinking,
+            progress=work.report,
+            check=lambda memory: check_model(settings, memory),
+        )
+        self.start()
         work.begin()
-        said = "Stopped."
+        said = "Stopped; what is stored stays."
         try:
-            with self._turn:
-                report = service.run_index(
-                    request, settings, env={**self._core.env, **env}, progress=watch
-                )
-            said = f"{report.sessions:,} sessions read."
-            return report
+            report = _awaited(self._live.run(job), cancelled)
+            said = f"{report.words.sessions:,} sessions read, {report.words.new:,} new chunks."
         finally:
-            self._asked -= 1
-            self._event = None
             work.end(said)
-            self._tell()
+        return _index_report(report, memory=str(settings.memory_dir))
 
     def forget(self, params: protocol.ForgetParams) -> protocol.ForgetAnswer:
-        """Take a session out for good."""
-        raise FunesError("Sessions cannot be forgotten yet.", kind="not_yet")
+        """Take a session out for good, or count what would go.
 
-    def _tell(self) -> None:
-        generation, _ = self._core.memories.known()
-        news = protocol.DidIndex(generation=generation, sessions=())
+        Raises:
+            UsageError: there is no such session, or its id is the start of several.
+            FunesError: the memory cannot be written.
+        """
+        self.start()
+        return service.forget(
+            params,
+            self._core.memories,
+            forget_rows=lambda session_id: self._live.forget(session_id).result(),
+        )
+
+    def _roots(self) -> list[tuple[TraceSource, Path]]:
+        """Return every place where harnesses keep sessions, as any front sees it."""
+        found = {
+            (source.harness, root): (source, root)
+            for env in self._core.place_envs()
+            for source, root in known_places(env)
+        }
+        return list(found.values())
+
+    def _embedder(self, memory: Memory) -> "Embedder | None":
+        """Return the memory's model, the very one that questions are encoded with."""
+        memories = self._core.memories
+        stamp = memory.state().stamp
+        known = memories.loaded(stamp) if stamp else None
+        if known is not None:
+            return known
+        embedder = load_model(memories.settings, memory, self._event)
+        memories.keep_model(embedder)
+        return embedder
+
+    def _changed(self, changed: Changed) -> None:
+        news = protocol.DidIndex(generation=changed.generation, sessions=changed.sessions)
         self._core.tell("funes/didIndex", news, False)
+
+    def _event(self, event: IndexEvent) -> None:
+        now = time.monotonic()
+        if event.phase == self._told_phase and now - self._told_at < _TOLD_EVERY_S:
+            return
+        self._tell_progress(event.phase, event.done, event.total, event.eta_s)
+
+    def tell_when_idle(self) -> None:
+        """Tell clients once that there is nothing left to do."""
+        if self._told_phase and not self.is_busy:
+            self._tell_progress("", 0, 0, None)
+
+    def _tell_progress(self, phase: str, done: int, total: int, eta_s: float | None) -> None:
+        self._told_phase, self._told_at = phase, time.monotonic()
+        told = protocol.EngineProgress(
+            phase=phase,
+            done=done,
+            total=total,
+            eta_s=eta_s,
+            words_only=self._live.state.words_only,
+        )
+        self._core.tell("engine/progress", told, True)
+
+
+def _awaited(handle: JobHandle, cancelled: Callable[[], bool]) -> JobReport:
+    while True:
+        try:
+            report = handle.result(_ASKED_EVERY_S)
+        except TimeoutError:
+            if cancelled():
+                handle.cancel()
+            continue
+        if report.stopped == "cancelled":
+            raise FunesError("Indexing was stopped; what is stored stays.", kind="cancelled")
+        return report
+
+
+def _index_report(report: JobReport, *, memory: str) -> service.IndexReport:
+    words, vectors = report.words, report.vectors
+    return service.IndexReport(
+        memory=memory,
+        model=report.model,
+        sessions=words.sessions,
+        current=words.current,
+        failed=words.failed,
+        chunks=words.new,
+        removed=words.removed,
+        embedded=vectors.embedded,
+        words_only=report.left,
+        problems=report.problems,
+        troubled=words.troubled,
+        stopped=report.stopped,
+        note=report.note,
+        seconds=report.seconds,
+        embedded_per_s=vectors.embedded / vectors.seconds if vectors.seconds else 0.0,
+    )

@@ -48,6 +48,11 @@ class Method(Struct, frozen=True, kw_only=True):
     limit_s: float | None = _TABLE_S
     ends_when_withdrawn: bool = False
 
+    @property
+    def is_question(self) -> bool:
+        """Return whether somebody may be waiting for it: background work steps aside."""
+        return self.lane != "waits"
+
 
 def _recall(asked: Asked) -> Any:
     params = cast(protocol.RecallParams, asked.params)

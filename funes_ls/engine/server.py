@@ -52,6 +52,7 @@ class Server:
                 async with asyncio.timeout(_LOOK_S):
                     await self._ended.wait()
             except TimeoutError:
+                self._loop.run_in_executor(self._core.lane("tables"), self._core.tick)
                 if idle_s is not None and self._core.is_idle(self._core.settings.idle_s):
                     self.end("nobody needs it")
 

@@ -1,0 +1,95 @@
+"""What sessions have to do with a file; whole files so far, not lines."""
+
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from funes_ls.indexer.errors import UsageError
+from funes_ls.memories import Memories
+from funes_ls.protocol import (
+    BlameAnswer,
+    BlameParams,
+    BlameRange,
+    RelatedAnswer,
+    RelatedParams,
+    RelatedSession,
+)
+
+if TYPE_CHECKING:
+    from funes_ls.indexer.catalog import Session
+
+
+def related(params: RelatedParams, memories: Memories) -> RelatedAnswer:
+    """Return the sessions that touched a file, newest first.
+
+    Raises:
+        UsageError: no file is named.
+        MemoryStateError: see `Memories.reading`.
+    """
+    from funes_ls.retrieval.related import touching
+
+    path = file_of(params.text_document.uri if params.text_document else "", params.path)
+    name = params.memory or memories.settings.memory
+    with memories.reading(name) as memory:
+        found = touching(memory, path)
+        return RelatedAnswer(
+            path=path,
+            generation=memory.generation,
+            total=len(found),
+            sessions=tuple(_related(one, name) for one in found[: max(params.limit, 0)]),
+        )
+
+
+def file_of(uri: str, path: str) -> str:
+    """Return the file that a request names, by its URI or by a path.
+
+    Raises:
+        UsageError: neither names a file.
+    """
+    if path:
+        return path
+    parts = urlsplit(uri)
+    if parts.scheme != "file" or not parts.path:
+        raise UsageError(
+            "No file is named.", hint="Give `path`, or `textDocument` with a file: URI."
+        )
+    found = unquote(parts.path)
+    return found[1:] if found[2:3] == ":" else found
+
+
+def blame(params: BlameParams, memories: Memories) -> BlameAnswer:
+    """Return which session touched a file last, for all the lines asked about.
+
+    Raises:
+        UsageError: no file is named.
+        MemoryStateError: see `Memories.reading`.
+    """
+    found = related(
+        RelatedParams(
+            text_document=params.text_document, path=params.path, limit=1, memory=params.memory
+        ),
+        memories,
+    )
+    first = params.range.start.line if params.range else 0
+    last = params.range.end.line + 1 if params.range else (params.text or "").count("\n") + 1
+    ranges = [
+        BlameRange(start=first, end=max(last, first + 1), confidence="mentioned", session=one)
+        for one in found.sessions
+    ]
+    return BlameAnswer(path=found.path, generation=found.generation, ranges=tuple(ranges))
+
+
+def _related(session: "Session", memory_name: str) -> RelatedSession:
+    from funes_ls.retrieval.answers import get_command
+
+    return RelatedSession(
+        session_id=session.session_id,
+        harness=session.harness,
+        title=session.title,
+        cwd=session.cwd,
+        branch=session.branch,
+        started_us=session.started_us,
+        ended_us=session.ended_us,
+        turns=session.turns,
+        relation="touched",
+        get=get_command(session.session_id, "", memory_name=memory_name),
+    )
