@@ -135,7 +135,9 @@ class Core:
 
     def tick(self) -> None:
         """Do what is due now and then; on a thread, since it may wait."""
+        _ = self.settings
         self.memories.close_idle()
+        self.indexing.watch()
         self.indexing.tell_when_idle()
 
     def warm_up(self) -> None:

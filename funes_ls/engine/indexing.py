@@ -15,9 +15,10 @@ from funes_ls.index_run import check_model, known_places, load_model, places_of
 from funes_ls.indexer.errors import FunesError
 from funes_ls.indexer.live import LiveIndexer
 from funes_ls.indexer.live_state import Changed, Job, JobHandle, JobReport
-from funes_ls.indexer.memory import Memory
+from funes_ls.indexer.memory import CATALOG, Memory
 from funes_ls.indexer.progress import IndexEvent
 from funes_ls.indexer.traces import TraceSource
+from funes_ls.indexer.watch import Watcher, WatchState
 
 if TYPE_CHECKING:
     from funes_ls.engine.core import Core
@@ -51,7 +52,8 @@ class Indexing:
         self._told_at = 0.0
         self._told_phase = ""
         self._lock = threading.Lock()
-        self._started = False
+        self._started = self._stopped = False
+        self._watcher: Watcher | None = None
         settings = core.memories.settings
         self._live = LiveIndexer(
             core.home,
@@ -67,15 +69,37 @@ class Indexing:
     def start(self) -> None:
         """Begin, with a look at what was missed since the memory was last written."""
         with self._lock:
-            if self._started:
+            if self._stopped or self._started:
                 return
             self._started = True
             self._live.start()
-        if self._core.memories.settings.watch:
-            self._live.sweep()
+        self.watch()
+
+    def watch(self) -> None:
+        """Watch, or do so no more, as the settings say; not before there is a memory.
+
+        Without one nobody has asked for his sessions to be read.
+        """
+        settings = self._core.memories.settings
+        wanted = settings.watch and (settings.memory_dir / CATALOG).exists()
+        with self._lock:
+            watcher = self._watcher
+            if self._stopped or not self._started or wanted == (watcher is not None):
+                return
+            if watcher is not None:
+                self._watcher = None
+                watcher.stop()
+                return
+            self._watcher = Watcher(self._roots, self._live.touch, on_sweep=self._live.sweep)
+            self._watcher.start()  # with a look at what was missed
 
     def stop(self, *, wait_s: float) -> None:
         """Finish or undo the step under way."""
+        with self._lock:
+            self._stopped = True
+            watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            watcher.stop(wait_s=0.0)
         if not self._live.stop(wait_s=wait_s):
             _log.warning("the writer was not done in time")
 
@@ -85,8 +109,9 @@ class Indexing:
 
     def look_for_places(self) -> None:
         """Look where harnesses keep sessions, as there is news of it."""
-        if self._started and self._core.memories.settings.watch:
-            self._live.sweep()
+        watcher = self._watcher
+        if watcher is not None:
+            watcher.look_for_roots()
 
     def touch(self, paths: Iterable[Path]) -> None:
         """Read traces that have changed."""
@@ -103,13 +128,16 @@ class Indexing:
 
     def state(self) -> IndexingState:
         """Return what is being done."""
-        live = self._live.state
+        live, watcher = self._live.state, self._watcher
+        seen = watcher.state if watcher is not None else WatchState()
         return IndexingState(
             phase=live.phase,
             done=live.done,
             total=live.total,
             eta_s=live.eta_s,
-            note=live.note,
+            watching=seen.mode,
+            roots=seen.roots,
+            note=" ".join(filter(None, (live.note, seen.note))),
         )
 
     def run(
@@ -153,6 +181,7 @@ class Indexing:
             said = f"{report.words.sessions:,} sessions read, {report.words.new:,} new chunks."
         finally:
             work.end(said)
+        self.watch()
         return _index_report(report, memory=str(settings.memory_dir))
 
     def forget(self, params: protocol.ForgetParams) -> protocol.ForgetAnswer:
