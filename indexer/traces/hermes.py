@@ -157,6 +157,15 @@ def _is_place(root: Path, found: Found) -> bool:
     return len(parts) == 1 or (len(parts) == 3 and parts[0] == "profiles")
 
 
+def live_files(root: Path) -> list[Path]:
+    """Return the files below a home of Hermes that change when a session does, existing or not.
+
+    Only these are worth watching: a home also holds the program itself and all that it needs.
+    """
+    folders = [root, *sorted(root.glob("profiles/*"))]
+    return [folder / (DB_NAME + suffix) for folder in folders for suffix in ("", "-wal")]
+
+
 def database_of(path: Path) -> Path:
     """Return the database that a file beside it belongs to, any other path as it is."""
     for suffix in ("-wal", "-shm", "-journal"):

@@ -133,6 +133,18 @@ def is_below(path: Path, root: Path) -> bool:
     return real.is_relative_to(os.path.realpath(root))
 
 
+def live_files(source: TraceSource, root: Path) -> list[Path] | None:
+    """Return the few files of a root that tell of every change, None where the tree must."""
+    if root.is_file():
+        return [root]
+    return hermes.live_files(root) if isinstance(source, hermes.HermesSource) else None
+
+
+def is_trace_name(name: str) -> bool:
+    """Tell whether a file may be a trace, or one that changes with a trace, by its name."""
+    return name.endswith((*codex.SUFFIXES, *parquet.SUFFIXES)) or name.startswith(hermes.DB_NAME)
+
+
 def reader_of(unit: Unit) -> TraceSource:
     """Return the reader that a unit is for."""
     return _PARQUET if unit.row >= 0 else source_for(unit.harness)
