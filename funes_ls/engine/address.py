@@ -5,6 +5,7 @@ disk knows no sockets (many network disks), it lies in a private directory of th
 place instead. Windows, and `FUNES_ENGINE_TCP=1`, take loopback TCP with a token in that file.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -87,7 +88,11 @@ def forget_address(home: Path, pid: int) -> None:
         return
     (run_dir(home) / RECORD).unlink(missing_ok=True)
     if address.path:
-        Path(address.path).unlink(missing_ok=True)
+        sock = Path(address.path)
+        sock.unlink(missing_ok=True)
+        if sock.parent != run_dir(home):
+            with contextlib.suppress(OSError):
+                sock.parent.rmdir()
 
 
 def socket_places(home: Path) -> list[Path]:

@@ -9,6 +9,7 @@ from funes_ls.engine.address import run_dir
 MAX_CRASHES = 4
 WINDOW_S = 180.0
 _FILE = "engine.starts"
+_ROUNDING_S = 1.0
 
 
 def is_crashing(home: Path) -> bool:
@@ -43,7 +44,7 @@ def _recent(home: Path) -> list[float]:
         times = [float(line) for line in lines]
     except (OSError, ValueError):
         return []
-    return [at for at in times if 0 <= now - at < WINDOW_S]
+    return [at for at in times if -_ROUNDING_S <= now - at < WINDOW_S]
 
 
 def _write(home: Path, times: list[float]) -> None:
