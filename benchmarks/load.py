@@ -160,6 +160,8 @@ class Run:
         tasks = [self._client(number) for number in range(self._load.clients)]
         tasks += [self._write(number) for number in range(_LIVE_SESSIONS)]
         await asyncio.gather(*tasks, self._watch_memory())
+        if self._engine.process.poll() is not None:
+            self.result.errors.append("the engine has ended")
         for front in self._fronts:
             await front.close()
         return self.result
