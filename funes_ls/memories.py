@@ -24,6 +24,8 @@ _IDLE_S = 600.0
 _RETRY_S = 30.0
 #: An answer waits so long for a model that is being loaded; then words alone must do.
 _PATIENCE_S = 6.0
+#: And so long for a writer that makes or mends what cannot be read yet.
+_WRITER_S = 3.0
 
 
 class Memories(Protocol):
@@ -244,7 +246,7 @@ class KeptOpen:
     def _current(self, kept: _Kept, path: Path) -> Memory:
         if kept.memory is None:
             try:
-                kept.memory = _opened(self.settings, path)
+                kept.memory = _opened(self.settings, path, patience_s=_WRITER_S)
             except BaseException:
                 with self._lock:
                     self._drop(path, kept)
@@ -285,8 +287,8 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return None
 
 
-def _opened(settings: Settings, path: Path) -> Memory:
-    return open_memory(path, derived=settings.home / "derived")
+def _opened(settings: Settings, path: Path, **more: float) -> Memory:
+    return open_memory(path, derived=settings.home / "derived", **more)
 
 
 def _embedder(settings: Settings, memory: Memory) -> "Embedder | None":

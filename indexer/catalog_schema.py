@@ -152,6 +152,12 @@ def _prepare(db: sqlite3.Connection, path: Path | None, *, writable: bool) -> No
             hint="Update with `pip install --upgrade funes-ls`.",
             kind="newer_format",
         )
+    if version == 0 and not writable and not _has_tables(db):
+        raise MemoryStateError(
+            f"No memory at {path.parent if path else ''} yet.",
+            hint="Run `funes index`.",
+            kind="missing",
+        )  # a writer is about to make it, or died over it
     if version == 0 and writable:
         db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         db.execute("PRAGMA journal_mode = WAL")
@@ -161,6 +167,10 @@ def _prepare(db: sqlite3.Connection, path: Path | None, *, writable: bool) -> No
     db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
     db.execute(f"PRAGMA journal_size_limit = {_CHECKPOINT_PAGES * _PAGE_BYTES}")
     db.execute("SELECT count(*) FROM kv").fetchone()
+
+
+def _has_tables(db: sqlite3.Connection) -> bool:
+    return db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is not None
 
 
 def _make_tables(db: sqlite3.Connection) -> None:

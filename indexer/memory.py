@@ -421,7 +421,12 @@ def _row(chunk: Chunk, embedded: bool) -> Row:
 
 
 def open_memory(
-    base: Path, *, derived: Path, writable: bool = False, progress: Progress | None = None
+    base: Path,
+    *,
+    derived: Path,
+    writable: bool = False,
+    progress: Progress | None = None,
+    patience_s: float = _PATIENCE_S,
 ) -> Memory:
     """Return the memory at a place.
 
@@ -431,6 +436,7 @@ def open_memory(
         derived: `<home>/derived`: where indexes over memories that are not this home's go.
         writable: The caller holds the home's writer lock and will add rows.
         progress: Told what is being rebuilt (`words`, `sessions`), rows done and rows in all.
+        patience_s: How long a reader waits for a writer to mend what it cannot do without.
 
     Raises:
         MemoryStateError: kind `missing`, `damaged`, `foreign`, `newer_format` or `locked`.
@@ -451,11 +457,12 @@ def open_memory(
             f"No memory at {base} yet.", hint="Run `funes index`.", kind="missing"
         )
     if own or (base / CATALOG).exists():
-        return _open_for_reading(
-            base, base, lock_at=home if own else base.parent, own=own, progress=progress
-        )
-    place = derived / _short_hash(lance.dataset_path(base))
-    return _open_for_reading(base, place, lock_at=place, own=False, progress=progress)
+        lock_at, place = (home if own else base.parent), base
+    else:
+        lock_at = place = derived / _short_hash(lance.dataset_path(base))
+    return _open_for_reading(
+        base, place, lock_at=lock_at, own=own, progress=progress, patience_s=patience_s
+    )
 
 
 def _open_for_writing(base: Path, place: Path, *, own: bool, progress: Progress | None) -> Memory:
@@ -481,7 +488,13 @@ def _open_for_writing(base: Path, place: Path, *, own: bool, progress: Progress 
 
 
 def _open_for_reading(
-    base: Path, place: Path, *, lock_at: Path, own: bool, progress: Progress | None
+    base: Path,
+    place: Path,
+    *,
+    lock_at: Path,
+    own: bool,
+    progress: Progress | None,
+    patience_s: float,
 ) -> Memory:
     """Open what is there; where something is wrong, mend it first if nobody else writes."""
     memory, trouble = _as_it_is(base, place)
@@ -491,12 +504,13 @@ def _open_for_reading(
     try:
         # Another writer that has the lock mends all this as it opens: what can be read is read
         # as it is, what cannot is waited for.
-        with writer_lock(lock_at, wait_s=0.0 if memory is not None else _PATIENCE_S):
+        with writer_lock(lock_at, wait_s=0.0 if memory is not None else patience_s):
             mended = _open_for_writing(base, place, own=own, progress=progress)
             notes += mended.notes
             mended.close()
     except (MemoryStateError, BackendError) as exc:
-        if exc.kind not in ("locked", "disk"):
+        impatient = exc.kind == "locked" and memory is None and patience_s < _PATIENCE_S
+        if exc.kind not in ("locked", "disk") or impatient:
             raise
         _log.info("%s is not mended now: %s", place, exc.message)
     else:
@@ -514,7 +528,7 @@ def _as_it_is(base: Path, place: Path) -> tuple[Memory | None, bool]:
     try:
         catalog = open_catalog(place / CATALOG, writable=False)
     except MemoryStateError as exc:
-        if exc.kind in ("newer_format", "locked"):
+        if exc.kind in ("newer_format", "locked") or (exc.kind == "missing" and dataset is None):
             raise
         return None, True
     try:

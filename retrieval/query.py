@@ -10,6 +10,7 @@ from funes_ls.retrieval.answers import RecallFilter
 
 #: A question this long or longer is refused: it is a file, not a question.
 MAX_CHARS = 20_000
+_SURELY_TOO_LONG = 10 * MAX_CHARS
 #: What a leg reads of a long paste: its head and its tail, where errors stand.
 WORDS_CHARS = 4_000
 MODEL_CHARS = 1_000
@@ -52,17 +53,23 @@ def clean(text: str) -> str:
     Raises:
         UsageError: There is nothing to look for, or far too much.
     """
+    if len(text) > _SURELY_TOO_LONG:  # looking at each of its characters would take a while
+        raise _too_long(len(text))
     sound = text.encode("utf-8", "replace").decode("utf-8")
     sound = "".join(" " if _is_control(char) else char for char in sound).strip()
     if len(sound) >= MAX_CHARS:
-        raise UsageError(
-            f"The question has {len(sound):,} characters; the longest taken is {MAX_CHARS - 1:,}.",
-            hint="Paste the lines that matter, such as the error and the frames around it.",
-        )
+        raise _too_long(len(sound))
     if not any(is_wordy(char) for char in sound):
         what = "The question is empty." if not sound else f"The question {sound!r} has no words."
         raise UsageError(what, hint='Ask with words: funes recall "why did the build fail"')
     return sound
+
+
+def _too_long(chars: int) -> UsageError:
+    return UsageError(
+        f"The question has {chars:,} characters; the longest taken is {MAX_CHARS - 1:,}.",
+        hint="Paste the lines that matter, such as the error and the frames around it.",
+    )
 
 
 def _is_control(char: str) -> bool:

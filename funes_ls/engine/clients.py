@@ -48,8 +48,7 @@ class Client:
         try:
             async with asyncio.timeout(HELLO_S) as limit:
                 while (body := await self._body()) is not None:
-                    if body:
-                        take(self, body)
+                    take(self, body)
                     if self.greeted:
                         limit.reschedule(None)
         except FramingError as exc:
@@ -61,7 +60,16 @@ class Client:
             pass  # it has hung up, perhaps in the middle of a message
 
     async def _body(self) -> bytes | None:
-        """Return the next body, None at the end, b"" for one that was too long and skipped."""
+        """Return the next body that is not too long, None at the end."""
+        while True:
+            size = await self._size()
+            if size is None:
+                return None
+            if size >= 0:
+                return await self._reader.readexactly(size)
+
+    async def _size(self) -> int | None:
+        """Return the size of the next body, None at the end, -1 for one that was skipped."""
         try:
             header = await self._reader.readuntil(_END)
         except asyncio.IncompleteReadError as exc:
@@ -73,13 +81,13 @@ class Client:
         if len(header) > MAX_HEADER_BYTES:
             raise FramingError("the header is too long")
         try:
-            return await self._reader.readexactly(body_length(header[: -len(_END)]))
+            return body_length(header[: -len(_END)])
         except TooLong as exc:
             await self._skip(exc.size_bytes)
             self.send(
                 messages.error(None, protocol.INVALID_REQUEST, f"Refused: {exc}.", kind="too_long")
             )
-            return b""
+            return -1
 
     async def _skip(self, left: int) -> None:
         while left:
