@@ -27,6 +27,7 @@ FLOOR = {
     "lock",
     "memory",
     "model",
+    "names",
     "settings",
     "times",
 }
