@@ -2,19 +2,24 @@
 
 The agent layouts of `recall` and `get` are a contract (README, "Output"; pinned by tests/golden).
 Recalled text is data: control sequences and bidirectional overrides never reach a terminal.
+
+An answer is a struct, or an object with the same attributes read from an engine's JSON; nothing
+here needs more than the standard library.
 """
 
 import contextlib
+import json
 import os
 import re
 import shlex
 import sys
 from collections.abc import Iterable
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from funes_ls.indexer.errors import BackendError
-from funes_ls.retrieval.answers import GetAnswer, Hit, RecallAnswer, TurnView
+
+if TYPE_CHECKING:
+    from funes_ls.retrieval.answers import GetAnswer, Hit, RecallAnswer, TurnView
 
 #: C0 but tab and newline, DEL, C1, and the characters that reorder or hide text.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -28,14 +33,23 @@ def write(text: str) -> None:
     Raises:
         BackendError: stdout is closed, or what it leads to cannot be written.
     """
-    if not text:
-        return
+    if text:
+        _emit(text if text.endswith("\n") else text + "\n")
+
+
+def erase(rows: int) -> None:
+    """Take the last rows that were written off the terminal, the cursor standing below them."""
+    if rows:
+        _emit(f"\x1b[{rows}A\r\x1b[J")
+
+
+def _emit(text: str) -> None:
     with contextlib.suppress(AttributeError, ValueError):
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     if sys.stdout is None:
         raise BackendError("Standard output is closed; there is nowhere to write the answer to.")
     try:
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.write(text)
         sys.stdout.flush()
     except OSError as exc:
         # The interpreter flushes stdout once more at exit; give it something that works.
@@ -51,9 +65,19 @@ def write_json(answer: object) -> None:
 
 
 def to_json(answer: object) -> str:
-    """Return compact JSON in which unsafe characters stand as escapes."""
-    text = msgspec.json.encode(answer).decode("utf-8", "replace")
+    """Return compact JSON in which unsafe characters stand as escapes.
+
+    The same for a struct and for what its JSON was read into.
+    """
+    text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"), default=_plain)
     return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def _plain(value: object) -> object:
+    """Return a struct as dicts and lists."""
+    import msgspec
+
+    return msgspec.to_builtins(value)
 
 
 def safe(text: str) -> str:
@@ -61,7 +85,7 @@ def safe(text: str) -> str:
     return _UNSAFE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def recall_text(answer: RecallAnswer, *, explain: bool = False) -> str:
+def recall_text(answer: "RecallAnswer", *, explain: bool = False) -> str:
     """Return hits in the agent layout, the same in a terminal and in a pipe."""
     if not answer.hits:
         return "no results\n"
@@ -69,7 +93,7 @@ def recall_text(answer: RecallAnswer, *, explain: bool = False) -> str:
     return "".join(_hit_text(hit, suffix, explain=explain) for hit in answer.hits)
 
 
-def _hit_text(hit: Hit, suffix: str, *, explain: bool) -> str:
+def _hit_text(hit: "Hit", suffix: str, *, explain: bool) -> str:
     place = safe(hit.cwd or hit.workdir or "-")
     session = safe(hit.session_id)
     turn = shlex.quote(safe(hit.turn_uuid)) if hit.turn_uuid else "''"
@@ -94,7 +118,7 @@ def _one_line(text: str) -> str:
     return " ".join(safe(text)[:_NEIGHBOR_CHARS].split())
 
 
-def _explain_text(hit: Hit) -> str:
+def _explain_text(hit: "Hit") -> str:
     why = hit.explain
     legs = [
         f"{name} #{rank} ({score:.3f})" if rank is not None and score is not None else f"{name} -"
@@ -106,14 +130,14 @@ def _explain_text(hit: Hit) -> str:
     return f"? {', '.join(legs)}; fused {why.fused:.3f} × prior {why.prior:g} × age {why.age:.3f}"
 
 
-def get_text(answer: GetAnswer) -> str:
+def get_text(answer: "GetAnswer") -> str:
     """Return turns in the agent layout; a fixed sentence when the turn is not there."""
     if not answer.found:
         return f"no turn {safe(answer.turn_uuid)} in session {safe(answer.session_id)}\n"
     return "".join(_turn_text(turn) for turn in answer.turns)
 
 
-def _turn_text(turn: TurnView) -> str:
+def _turn_text(turn: "TurnView") -> str:
     body = "\n\n".join(safe(block.text) for block in turn.blocks)
     head = f"[{safe(turn.ts)}] {turn.role} seq{turn.seq} turn={safe(turn.turn_uuid)}"
     return f"{head}\n{body}\n---\n"

@@ -1,12 +1,14 @@
 """The human layout of `funes get`: prose wrapped, tool calls folded to a headline."""
 
+import json
 import re
 from collections.abc import Iterator
-
-import msgspec
+from typing import TYPE_CHECKING, Any
 
 from funes_ls.render import safe
-from funes_ls.retrieval.answers import GetAnswer, TurnBlock, TurnView
+
+if TYPE_CHECKING:
+    from funes_ls.retrieval.answers import GetAnswer, TurnBlock, TurnView
 
 _PAYLOAD_LINES = 6
 _ANCHOR_WORDS = 6
@@ -17,7 +19,7 @@ _PAYLOAD_KEYS = ("new_string", "newText", "new_text", "content", "command", "cmd
 _TARGET_KEYS = ("file_path", "path", "notebook_path", "description", "pattern", "query", "url")
 
 
-def get_human(answer: GetAnswer, *, color: bool, width: int, highlight: str = "") -> str:
+def get_human(answer: "GetAnswer", *, color: bool, width: int, highlight: str = "") -> str:
     """Return turns for a person's terminal.
 
     Args:
@@ -41,7 +43,7 @@ def terminal_width(columns: str | None) -> int:
         return 100
 
 
-def _turn_lines(turn: TurnView, *, color: bool, width: int, highlight: str) -> Iterator[str]:
+def _turn_lines(turn: "TurnView", *, color: bool, width: int, highlight: str) -> Iterator[str]:
     when = safe(turn.ts)[:16].replace("T", " ")
     yield _dim(f"── {when} · {turn.role} ──", color)
     for block in turn.blocks:
@@ -56,7 +58,7 @@ def _dim(text: str, color: bool) -> str:
     return f"{_DIM}{text}{_RESET}" if color else text
 
 
-def _tool_lines(block: TurnBlock, *, color: bool, width: int) -> Iterator[str]:
+def _tool_lines(block: "TurnBlock", *, color: bool, width: int) -> Iterator[str]:
     body = _LABEL.sub("", safe(block.text), count=1)
     name = block.tool_name or "tool"
     if block.block_type == "tool_result":
@@ -74,8 +76,8 @@ def _tool_lines(block: TurnBlock, *, color: bool, width: int) -> Iterator[str]:
 def _tool_call(body: str) -> tuple[str, str]:
     """Return what a tool call aims at and the text it carries; raw arguments stand as target."""
     try:
-        args = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+        args: Any = json.loads(body)
+    except (ValueError, RecursionError):
         return ("", body) if "\n" in body else (" ".join(body.split()), "")
     if not isinstance(args, dict):
         return " ".join(body.split()), ""

@@ -6,15 +6,12 @@ stored, embedded and returned as a hit. Row rules and ids: docs/design.md, "Rows
 
 import re
 from pathlib import Path
-from typing import Literal
 
 from msgspec import Struct
 
-BlockType = Literal["text", "thinking", "tool_use", "tool_result"]
-BLOCK_TYPES: tuple[BlockType, ...] = ("text", "thinking", "tool_use", "tool_result")
-
-#: `--harness` values, mapped to the facet stored in rows.
-HARNESSES = {"claude": "claude_code", "codex": "codex", "pi": "pi", "hermes": "hermes"}
+from funes_ls.indexer.names import BLOCK_TYPES as BLOCK_TYPES  # for those who read the types
+from funes_ls.indexer.names import HARNESSES as HARNESSES
+from funes_ls.indexer.names import BlockType as BlockType
 
 #: Embedding order: what people said, then what tools were asked, then what tools answered.
 TIERS: dict[str, int] = {"text": 1, "thinking": 1, "tool_use": 2, "tool_result": 3}

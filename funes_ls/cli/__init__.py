@@ -36,7 +36,11 @@ def _run(words: list[str]) -> int:
         from funes_ls.cli.welcome import welcome
 
         return welcome()
-    parser = build_parser()
+    if words[0] == "serve" and "-h" not in words[1:] and "--help" not in words[1:]:
+        from funes_ls.server import main as serve
+
+        return serve(words[1:])
+    parser = build_parser(words[0])
     if words[0] in QUESTION_COMMANDS:
         words = split_question(parser, words)
     args = parser.parse_args(words)

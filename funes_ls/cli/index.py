@@ -2,30 +2,56 @@
 
 import argparse
 import os
-from typing import TYPE_CHECKING
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from funes_ls import render
+from funes_ls.cli.asking import START_S, Params, sendable, uses_engine
 from funes_ls.cli.output import confirm, counted, is_terminal, notice
 from funes_ls.cli.progress import duration, shown
-from funes_ls.indexer.errors import UsageError
-from funes_ls.indexer.settings import Settings
+from funes_ls.engine.client import Connection, EngineError, connect
+from funes_ls.indexer.errors import FunesError, UsageError
+from funes_ls.indexer.home import home_dir
+from funes_ls.indexer.progress import IndexEvent, Progress
+from funes_ls.indexer.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from funes_ls.service import IndexReport
 
 _MOST_WARNINGS = 5
+#: A run takes as long as it takes; Ctrl-C ends it.
+_NO_LIMIT_S = 1e7
 
 
 def index(args: argparse.Namespace, settings: Settings) -> int:
     """Index and print what was done; in a script, what to index must be named."""
-    from funes_ls import service
-
     person = is_terminal()
     if not person and not (args.target or args.harness or args.yes):
         raise UsageError(
             "Without a terminal, say what to index.",
             hint="Name a path or `--harness H`, or pass `--yes` for every known place.",
         )
+    with shown(quiet=args.quiet) as progress:
+        report = _from_engine(args, progress) if uses_engine(args, os.environ) else None
+        if report is None:
+            report = _in_this_process(args, settings, progress, person=person)
+    for line in warnings(report):
+        notice(line, quiet=args.quiet)
+    if args.json:
+        render.write_json(report)
+    else:
+        render.write(summary(report))
+    return 0
+
+
+def _in_this_process(
+    args: argparse.Namespace, settings: Settings, progress: Progress, *, person: bool
+) -> "IndexReport":
+    from funes_ls import service
+
     request = service.IndexRequest(
         target=args.target or "",
         harness=args.harness or "",
@@ -35,21 +61,91 @@ def index(args: argparse.Namespace, settings: Settings) -> int:
         wait=person,
         thinking=settings.thinking,
     )
-    with shown(quiet=args.quiet) as progress:
-        report = service.run_index(
-            request,
-            settings,
-            env=os.environ,
-            progress=progress,
-            ask_more=_ask if person else lambda _left, _eta_s: False,
-        )
-    for line in warnings(report):
-        notice(line, quiet=args.quiet)
-    if args.json:
-        render.write_json(report)
-    else:
-        render.write(summary(report))
-    return 0
+    return service.run_index(
+        request,
+        settings,
+        env=os.environ,
+        progress=progress,
+        ask_more=_ask if person else lambda _left, _eta_s: False,
+    )
+
+
+def _from_engine(args: argparse.Namespace, progress: Progress) -> "IndexReport | None":
+    """Return what the engine did; None when there is none and none can be started.
+
+    Raises:
+        FunesError: it refused or failed.
+        KeyboardInterrupt: it was interrupted, and has stopped where the memory is consistent.
+    """
+    home = home_dir(os.environ)
+    try:
+        connection = connect(home, client="cli", wait_s=START_S, env=os.environ)
+    except FunesError as exc:
+        notice(f"funes: {exc.message} Indexing without it.", quiet=args.quiet)
+        return None
+    with connection, _withdrawn_on_interrupt(connection):
+        return _report_of(connection, _params(args), progress)
+
+
+def _report_of(connection: Connection, params: Params, progress: Progress) -> "IndexReport":
+    import msgspec
+
+    from funes_ls.index_run import IndexReport
+
+    def watch(value: Any) -> None:
+        if value.get("event"):
+            progress(msgspec.convert(value["event"], IndexEvent))
+
+    try:
+        answer = connection.request("funes/index", params, timeout_s=_NO_LIMIT_S, on_progress=watch)
+    except EngineError as exc:
+        if exc.kind == "cancelled":
+            raise KeyboardInterrupt from exc
+        raise
+    return msgspec.convert(answer, IndexReport)
+
+
+def _params(args: argparse.Namespace) -> Params:
+    target = str(Path(args.target).expanduser().absolute()) if args.target else ""
+    params = {
+        "target": sendable(target),
+        "harness": sendable(args.harness or ""),
+        "limit": args.limit,
+        "wordsOnly": args.words_only,
+        "finish": args.yes,
+        "thinking": _thinking(args),
+    }
+    return {name: value for name, value in params.items() if value is not None}
+
+
+def _thinking(args: argparse.Namespace) -> bool | None:
+    """Return what this command line or its environment says of thinking; None is the engine's."""
+    if args.no_thinking:
+        return False
+    if not os.environ.get("FUNES_THINKING", "").strip():
+        return None
+    return load_settings(os.environ)[0].thinking
+
+
+@contextmanager
+def _withdrawn_on_interrupt(connection: Connection) -> Iterator[None]:
+    """Withdraw the request at the first Ctrl-C and await its end; give up at the second."""
+
+    def interrupt(_signal: int, _frame: object) -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        notice("funes: stopping …")
+        connection.cancel()
+
+    before: dict[signal.Signals, Any] = {}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(ValueError):  # not the main thread: whoever runs us handles signals
+            before[number] = signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _ask(left: int, eta_s: float) -> bool:
@@ -109,6 +205,10 @@ def _reading_line(report: "IndexReport") -> str:
 def _next_step(report: "IndexReport") -> str:
     if report.stopped == "no_model":
         return report.note
+    if report.stopped == "background":
+        return (
+            "The engine goes on with them in the background; `funes engine status` shows how far."
+        )
     if report.stopped == "budget":
         return "Run `funes index` again to go on, or `funes index --yes` to finish."
     return "Run `funes index` for the vectors." if report.stopped == "words_only" else ""

@@ -2,13 +2,13 @@
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from funes_ls import __version__
 from funes_ls.indexer.errors import UsageError
-from funes_ls.indexer.model import BLOCK_TYPES, HARNESSES
+from funes_ls.indexer.names import BLOCK_TYPES, HARNESSES
 
 #: Commands whose positionals are a question: unknown words that look like options belong to it.
 QUESTION_COMMANDS = ("recall",)
@@ -21,8 +21,13 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message[:1].upper()}{message[1:]}.", hint=f"See `{self.prog} -h`.")
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line."""
+def build_parser(command: str = "") -> argparse.ArgumentParser:
+    """Return the parser of the command line.
+
+    Args:
+        command: Build the part of this command alone, if there is such a one; help and errors
+            about commands need the whole.
+    """
     parser = _Parser(
         prog="funes",
         description=_examples("funes index", 'funes recall "why did we drop the cache"')
@@ -32,13 +37,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"funes {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
-    _index(commands)
-    _recall(commands)
-    _get(commands)
-    _status(commands)
-    _sessions(commands)
-    _parse(commands)
-    _model(commands)
+    for name in [command] if command in _COMMANDS else _COMMANDS:
+        _COMMANDS[name](commands)
     return parser
 
 
@@ -70,6 +70,12 @@ def _add_memory(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_no_engine(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--no-engine", action="store_true", help="work in this process, which takes seconds longer"
+    )
+
+
 def _index(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser = _command(
         commands,
@@ -93,6 +99,7 @@ def _index(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser.add_argument("--words-only", action="store_true", help="no vectors, no model needed")
     parser.add_argument("-y", "--yes", action="store_true", help="finish all work, ask nothing")
     _add_json(parser)
+    _add_no_engine(parser)
 
 
 def _recall(commands: "argparse._SubParsersAction[_Parser]") -> None:
@@ -113,9 +120,15 @@ def _recall(commands: "argparse._SubParsersAction[_Parser]") -> None:
         "--neighbors", type=_natural, metavar="N", help="steps of context around a hit (default 1)"
     )
     parser.add_argument("--explain", action="store_true", help="show which legs found each hit")
+    parser.add_argument(
+        "--stream",
+        action="store_true",
+        help="show what words find at once, then the final order (as JSON lines off a terminal)",
+    )
     _add_filters(parser)
     _add_memory(parser)
     _add_json(parser)
+    _add_no_engine(parser)
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
@@ -173,6 +186,7 @@ def _get(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser.add_argument("--highlight", default="", metavar="TEXT", help="mark TEXT (human layout)")
     _add_memory(parser)
     _add_json(parser)
+    _add_no_engine(parser)
 
 
 def _status(commands: "argparse._SubParsersAction[_Parser]") -> None:
@@ -182,6 +196,7 @@ def _status(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser.add_argument("--problems", action="store_true", help="list what could not be read")
     _add_memory(parser)
     _add_json(parser)
+    _add_no_engine(parser)
 
 
 def _sessions(commands: "argparse._SubParsersAction[_Parser]") -> None:
@@ -200,6 +215,85 @@ def _sessions(commands: "argparse._SubParsersAction[_Parser]") -> None:
     _add_session_filters(parser)
     _add_memory(parser)
     _add_json(parser)
+    _add_no_engine(parser)
+
+
+def _related(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    parser = _command(
+        commands,
+        "related",
+        "List the sessions that touched a file, newest first",
+        "funes related src/http.py",
+        "funes related src/http.py --json",
+    )
+    parser.add_argument("file", type=_filled, metavar="FILE", help="a path, or its last names")
+    parser.add_argument("--limit", type=_positive, default=20, metavar="N", help="default 20")
+    _add_memory(parser)
+    _add_json(parser)
+    _add_no_engine(parser)
+
+
+def _memories(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    parser = _command(
+        commands,
+        "memories",
+        "List the memories there are",
+        "funes memories",
+        "funes memories --json",
+    )
+    _add_json(parser)
+    _add_no_engine(parser)
+
+
+def _forget(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    parser = _command(
+        commands,
+        "forget",
+        "Take a session out of the local memory for good",
+        "funes forget 0ccf1a04 --dry-run",
+        "funes forget 0ccf1a04-1b4c-43b6-8aa5-79e41db43a68 --yes",
+    )
+    parser.add_argument(
+        "session", type=_filled, metavar="SESSION", help="session id, or the start of one"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+    parser.add_argument("-y", "--yes", action="store_true", help="ask nothing")
+    _add_json(parser)
+    _add_no_engine(parser)
+
+
+def _engine(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    parser = _command(
+        commands,
+        "engine",
+        "Look after the process that keeps the memory warm and current",
+        "funes engine status",
+        "funes engine stop",
+    )
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", parser_class=_Parser)
+    about = {
+        "status": "how it is; starts none, and exits 0 also when none runs",
+        "stop": "finish the step under way and end it; the next command starts one",
+        "restart": "stop it and start it anew, with this environment and new code",
+        "logs": "the last lines of its log",
+    }
+    for name, text in about.items():
+        action = actions.add_parser(name, help=text, description=text, allow_abbrev=False)
+        action.add_argument("-q", "--quiet", action="store_true", help="no notices")
+        if name == "logs":
+            action.add_argument("-n", type=_positive, default=50, metavar="N", help="default 50")
+        _add_json(action)
+
+
+def _serve(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    parser = _command(
+        commands,
+        "serve",
+        "Run the language server, as `funes-ls` does",
+        "funes serve",
+        "funes serve --tcp 127.0.0.1:7788",
+    )
+    parser.add_argument("rest", nargs="*", metavar="OPTION", help="see `funes-ls -h`")
 
 
 def _parse(commands: "argparse._SubParsersAction[_Parser]") -> None:
@@ -272,6 +366,22 @@ def _natural(text: str) -> int:
     if number < 0:
         raise argparse.ArgumentTypeError(f"{text} is not a whole number from 0 up")
     return number
+
+
+_COMMANDS: dict[str, Callable[["argparse._SubParsersAction[_Parser]"], None]] = {
+    "index": _index,
+    "recall": _recall,
+    "get": _get,
+    "status": _status,
+    "sessions": _sessions,
+    "related": _related,
+    "memories": _memories,
+    "forget": _forget,
+    "parse": _parse,
+    "model": _model,
+    "engine": _engine,
+    "serve": _serve,
+}
 
 
 def split_question(parser: argparse.ArgumentParser, argv: Sequence[str]) -> list[str]:

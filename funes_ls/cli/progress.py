@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 _LINE_EVERY_S = 5.0
 _TIERS = {1: "text", 2: "tool calls", 3: "tool results"}
-_WHAT = {
+#: Phase of an index run -> what it is called.
+PHASES = {
     "scan": "Looking for sessions",
     "words": "Reading sessions (words)",
     "model": "Getting the model",
@@ -60,7 +61,7 @@ def _lines() -> Progress:
 
 
 def _line(event: IndexEvent) -> str:
-    parts = [_WHAT[event.phase]]
+    parts = [PHASES[event.phase]]
     if event.total:
         parts.append(f"{_amount(event, event.done)} of {_amount(event, event.total)}")
     if event.phase == "words" and event.chunks:
@@ -101,6 +102,6 @@ def _draw(bars: "RichProgress", tasks: "dict[str, TaskID]", event: IndexEvent) -
         for earlier in tasks.values():  # a phase ends where the next one begins
             bars.update(earlier, total=bars.tasks[earlier].total or 1)
             bars.update(earlier, completed=bars.tasks[earlier].total)
-        tasks[event.phase] = bars.add_task(_WHAT[event.phase], total=None, detail="")
-    detail = _line(event).removeprefix(_WHAT[event.phase]).removeprefix(", ")
+        tasks[event.phase] = bars.add_task(PHASES[event.phase], total=None, detail="")
+    detail = _line(event).removeprefix(PHASES[event.phase]).removeprefix(", ")
     bars.update(tasks[event.phase], completed=event.done, total=event.total or None, detail=detail)

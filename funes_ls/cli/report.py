@@ -1,15 +1,16 @@
 """How status, problems and sessions look to a person."""
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from funes_ls import render
 from funes_ls.cli.output import counted
-from funes_ls.indexer.catalog import now_us
-from funes_ls.indexer.model import Problem
 from funes_ls.indexer.times import format_us
 
 if TYPE_CHECKING:
+    from funes_ls.indexer.model import Problem
+    from funes_ls.protocol import MemoriesAnswer, RelatedAnswer
     from funes_ls.retrieval.sessions import SessionsAnswer
     from funes_ls.service import Status
 
@@ -41,7 +42,7 @@ def status_text(status: "Status") -> str:
     if status.problems:
         lines.append(f"problems  {status.problems:,}; `funes status --problems` lists them")
     if status.last_indexed_us is not None:
-        age_s = max(0, now_us() - status.last_indexed_us) // 1_000_000
+        age_s = max(0, time.time_ns() // 1000 - status.last_indexed_us) // 1_000_000
         lines.append(f"indexed   {format_us(status.last_indexed_us)} ({age_text(age_s)} ago)")
     return "\n".join([*lines, *([status.note] if status.note else [])])
 
@@ -55,7 +56,7 @@ def age_text(age_s: int) -> str:
     return "less than a minute"
 
 
-def problems_text(problems: Sequence[Problem]) -> str:
+def problems_text(problems: "Sequence[Problem]") -> str:
     """Return one line for each thing that could not be read."""
     if not problems:
         return "no problems"
@@ -83,3 +84,41 @@ def sessions_text(answer: "SessionsAnswer") -> str:
     text = render.table(rows, header=("ENDED", "HARNESS", "SESSION", "TURNS", "FOLDER", "TITLE"))
     shown = len(answer.sessions)
     return text if answer.total <= shown else f"{text}{shown} of {answer.total}; see --offset\n"
+
+
+def related_text(answer: "RelatedAnswer") -> str:
+    """Return a table of the sessions that touched a file, and how to look at the newest."""
+    if not answer.sessions:
+        return f"no session touched {render.safe(answer.path)}"
+    rows = [
+        (
+            format_us(one.ended_us)[:16].replace("T", " "),
+            one.harness,
+            one.session_id,
+            str(one.turns),
+            one.cwd,
+            one.title[:_TITLE_CHARS],
+        )
+        for one in answer.sessions
+    ]
+    text = render.table(rows, header=("ENDED", "HARNESS", "SESSION", "TURNS", "FOLDER", "TITLE"))
+    shown = len(answer.sessions)
+    return text if answer.total <= shown else f"{text}{shown} of {answer.total}; see --limit\n"
+
+
+def memories_text(answer: "MemoriesAnswer") -> str:
+    """Return a table of memories; `*` marks the one that is read by default."""
+    rows = [
+        (
+            "*" if one.current else "",
+            one.name,
+            one.state,
+            f"{one.sessions:,}",
+            f"{one.chunks:,}",
+            one.model or "-",
+            one.path,
+        )
+        for one in answer.memories
+    ]
+    header = ("", "NAME", "STATE", "SESSIONS", "CHUNKS", "MODEL", "PATH")
+    return render.table(rows, header=header)

@@ -8,7 +8,10 @@ import pytest
 from funes_ls.cli.parser import build_parser, split_question
 from funes_ls.indexer.errors import UsageError
 
-COMMANDS = ["index", "recall", "get", "status", "sessions", "parse", "model"]
+COMMANDS = [
+    *("index", "recall", "get", "status", "sessions", "related", "memories"),
+    *("forget", "parse", "model", "engine", "serve"),
+]
 
 
 def words(*argv: str) -> tuple[list[str], dict[str, object]]:

@@ -1,0 +1,140 @@
+"""The commands that only read: each asks one thing and prints the answer."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from funes_ls import render
+from funes_ls.cli.asking import Params, answer_to, as_object
+from funes_ls.cli.output import notice, use_color
+
+#: Options of `recall` that overrule settings -> their names on the wire.
+_NUMBERS = {"k": "k", "candidates": "candidates", "half_life": "halfLife", "neighbors": "neighbors"}
+_FILTERS = ("harness", "project", "repo", "cwd", "path", "branch", "since", "until")
+
+
+def recall(args: argparse.Namespace) -> int:
+    """Print the passages that answer a question."""
+    params = _recall_params(args)
+    if args.stream:
+        from funes_ls.cli.stream import stream
+
+        return stream(params, args)
+    answer = answer_to("funes/recall", params, args)
+    if args.json:
+        render.write_json(answer)
+    else:
+        found = as_object(answer)
+        notice(found.note, quiet=args.quiet)
+        render.write(render.recall_text(found, explain=args.explain))
+    return 0
+
+
+def _recall_params(args: argparse.Namespace) -> Params:
+    numbers = {name: getattr(args, option) for option, name in _NUMBERS.items()}
+    if args.half_life is not None:
+        numbers["halfLife"] = max(0.0, args.half_life)
+    return {
+        "query": " ".join(args.words),
+        "type": args.type,
+        "tool": args.tool,
+        "session": args.session,
+        **_session_filters(args),
+        **numbers,
+    }
+
+
+def _session_filters(args: argparse.Namespace) -> Params:
+    found: Params = {name: getattr(args, name) for name in _FILTERS}
+    for name in ("cwd", "path"):
+        if str(found[name]).startswith(("./", "../", "~")) or found[name] == ".":
+            found[name] = str(Path(found[name]).expanduser().absolute())
+    return {**found, "noSubagents": args.no_subagents, "memory": args.memory}
+
+
+def get(args: argparse.Namespace) -> int:
+    """Print one turn with the turns around it."""
+    params = {
+        "sessionId": args.session,
+        "turnUuid": args.turn,
+        "window": args.window,
+        "memory": args.memory,
+    }
+    answer = answer_to("funes/get", params, args)
+    if args.json:
+        render.write_json(answer)
+        return 0
+    found = as_object(answer)
+    is_person = sys.stdin.isatty() and sys.stdout.isatty()
+    layout = args.format or ("human" if is_person else "agent")
+    if layout == "agent" or not found.found:
+        render.write(render.get_text(found))
+        return 0
+    from funes_ls.render_human import get_human, terminal_width
+
+    color = use_color(sys.stdout.isatty())
+    width = terminal_width(os.environ.get("COLUMNS"))
+    render.write(get_human(found, color=color, width=width, highlight=args.highlight))
+    return 0
+
+
+def status(args: argparse.Namespace) -> int:
+    """Print what a memory holds, or what could not be read."""
+    from funes_ls.cli.report import problems_text, status_text
+
+    params: Params = {"memory": args.memory, "problems": args.problems}
+    answer = answer_to("funes/status", params, args)
+    if args.json:
+        render.write_json(answer)
+    elif args.problems:
+        render.write(problems_text(as_object(answer).problems))
+    else:
+        render.write(status_text(as_object(answer)))
+    return 0
+
+
+def sessions(args: argparse.Namespace) -> int:
+    """Print a page of sessions."""
+    from funes_ls.cli.report import sessions_text
+
+    params = {
+        "title": args.title,
+        "limit": args.limit,
+        "offset": args.offset,
+        **_session_filters(args),
+    }
+    return _print(answer_to("funes/sessions", params, args), sessions_text, args)
+
+
+def related(args: argparse.Namespace) -> int:
+    """Print the sessions that touched a file."""
+    from funes_ls.cli.report import related_text
+
+    path = Path(args.file).expanduser()
+    named = str(path.absolute()) if _exists(path) else args.file
+    params: Params = {"path": named, "limit": args.limit, "memory": args.memory}
+    return _print(answer_to("funes/related", params, args), related_text, args)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # too long, or with a NUL
+        return False
+
+
+def memories(args: argparse.Namespace) -> int:
+    """Print which memories there are."""
+    from funes_ls.cli.report import memories_text
+
+    return _print(answer_to("funes/memories", {}, args), memories_text, args)
+
+
+def _print(answer: Any, text_of: Any, args: argparse.Namespace) -> int:
+    if args.json:
+        render.write_json(answer)
+    else:
+        render.write(text_of(as_object(answer)))
+    return 0
