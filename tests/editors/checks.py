@@ -72,7 +72,7 @@ def document(seen: Seen, *, virtual: bool) -> None:
         path = Path(str(opened["name"]).removeprefix("file://"))
         assert path.is_absolute(), opened
     # Emacs as root takes every file for writable; then the file's mode says what was meant.
-    assert opened["readonly"] is True or opened["writable"] == 0, opened
+    assert opened["readonly"] is True or opened.get("writable") == 0, opened
 
 
 def progress(seen: Seen) -> None:

@@ -15,6 +15,8 @@ from tests.editors.editor import (
     configuration,
     nvims,
     run_editor,
+    servers_of,
+    within,
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
@@ -61,6 +63,8 @@ def test_a_new_neovim_by_itself(sample: Sample, tmp_path: Path) -> None:
     seen = run(sample, tmp_path, nvim(at_least="0.11"), config="nvim")
     checks.everything(seen, sample)
     assert "session" in seen["lens_shown"]
+    opened(seen, "lens_run", virtual=False)
+    opened(seen, "action_run", virtual=False)
 
 
 @pytest.mark.parametrize("versions", [("0.7", "0.11"), ("0.11", "99")], ids=["older", "newer"])
@@ -70,6 +74,17 @@ def test_the_plugin(sample: Sample, tmp_path: Path, versions: tuple[str, str]) -
     seen = run(sample, tmp_path, program, config="nvim-plugin", more="nvim_plugin.lua")
     plugin(seen)
     checks.everything(seen, sample, virtual=True)
+    if versions[0] == "0.11":  # an older one cannot be asked to show a document
+        opened(seen, "lens_run", virtual=True)
+        opened(seen, "action_run", virtual=True)
+
+
+def opened(seen: Seen, name: str, *, virtual: bool) -> None:
+    """Judge what was shown after something was chosen."""
+    shown = seen[name]
+    assert ("funes:/" in shown["name"]) is virtual, shown
+    assert "".join(shown["lines"]).strip(), shown
+    assert shown["readonly"] is True, shown
 
 
 def test_a_killed_neovim_leaves_no_server(sample: Sample, tmp_path: Path) -> None:

@@ -173,31 +173,54 @@ step("actions", function()
   })
 end)
 
-step("definition", function()
-  to_word("def get")
-  vim.lsp.buf.definition()
-  local opened = wait_for(function()
-    local name = vim.api.nvim_buf_get_name(0)
-    return name ~= "" and vim.api.nvim_get_current_buf() ~= buffer and name
+-- Does something after which another document is shown, and describes that.
+local function opened_by(run)
+  vim.api.nvim_set_current_win(window)
+  vim.api.nvim_set_current_buf(buffer)
+  run()
+  local name = wait_for(function()
+    return vim.api.nvim_get_current_buf() ~= buffer and vim.api.nvim_buf_get_name(0)
   end)
-  local lists = vim.fn.getqflist()
-  if not opened and #lists > 0 then
+  if name and vim.bo.buftype == "quickfix" then
     vim.cmd("cfirst")
-    opened = vim.api.nvim_buf_get_name(0)
   end
-  if opened then
-    wait_for(function()
-      return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false)) ~= ""
-    end)
-  end
+  wait_for(function()
+    return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false)) ~= ""
+  end)
   return {
-    name = opened or vim.NIL,
+    name = vim.api.nvim_buf_get_name(0),
     lines = vim.api.nvim_buf_get_lines(0, 0, 40, false),
-    writable = vim.fn.filewritable(opened or ""),
     readonly = vim.bo.readonly,
   }
+end
+
+step("definition", function()
+  return opened_by(function()
+    to_word("def get")
+    vim.lsp.buf.definition()
+  end)
 end)
 vim.cmd("silent! cclose")
+
+if modern then
+  step("lens_run", function()
+    return opened_by(function()
+      vim.fn.cursor(1, 1)
+      vim.lsp.codelens.run()
+    end)
+  end)
+  step("action_run", function()
+    return opened_by(function()
+      to_word("def get")
+      vim.lsp.buf.code_action({
+        apply = true,
+        filter = function(action)
+          return action.title:find("Why") ~= nil
+        end,
+      })
+    end)
+  end)
+end
 vim.api.nvim_set_current_buf(buffer)
 
 -- The editor keeps progress by itself; looked at through its own handler.
