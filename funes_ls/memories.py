@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from funes_ls.index_run import model_ref
-from funes_ls.indexer.errors import BackendError, FunesError, UsageError
+from funes_ls.indexer.errors import BackendError, FunesError, MemoryStateError, UsageError
 from funes_ls.indexer.memory import CATALOG, Memory, open_memory
 from funes_ls.indexer.settings import Settings
 
@@ -247,9 +247,11 @@ class KeptOpen:
         if kept.memory is None:
             try:
                 kept.memory = _opened(self.settings, path, patience_s=_WRITER_S)
-            except BaseException:
+            except BaseException as exc:
                 with self._lock:
                     self._drop(path, kept)
+                if isinstance(exc, MemoryStateError) and exc.kind == "locked":
+                    raise _being_made(path) from exc
                 raise
             kept.there = _identity(path)
             kept.generation = kept.memory.generation
@@ -274,6 +276,12 @@ class KeptOpen:
         if kept.dropped and kept.users == 0 and kept.memory is not None:
             kept.memory.close()
             kept.memory = None
+
+
+def _being_made(path: Path) -> MemoryStateError:
+    return MemoryStateError(
+        f"The memory at {path} is being made ready.", hint="Ask again in a moment.", kind="locked"
+    )
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -71,7 +71,7 @@ class Status(Struct, frozen=True, kw_only=True):
     """What a memory holds; `funes status --json` prints it.
 
     Attributes:
-        state: `ready`, `empty` or `missing`.
+        state: `ready`, `empty`, `missing`, or `locked` while it is being made ready.
         model: Stamp of its vectors, "" while it has none.
         generation: Grows with every change.
         turns: Distinct turns: copies that a resumed or forked session holds count once.
@@ -311,9 +311,9 @@ def status(memories: Memories, *, memory: str = "") -> Status:
         with memories.reading(spec) as opened:
             return _status(opened, path, spec)
     except MemoryStateError as exc:
-        if exc.kind != "missing":
+        if exc.kind not in ("missing", "locked"):
             raise
-        return Status(memory=spec or "local", path=str(path), state="missing", note=str(exc))
+        return Status(memory=spec or "local", path=str(path), state=exc.kind, note=str(exc))
 
 
 def _status(memory: Memory, path: Path, spec: str) -> Status:
