@@ -37,8 +37,11 @@ _REQUEST_S = 30.0
 _FRESH_S = 30.0
 _MOST_GROWTH = 0.05
 _QUESTIONS = 3000
-_LIVE_SESSIONS = 4
+#: How many sessions grow, a turn at a time each.
+LIVE_SESSIONS = 4
 _WITNESSES = 3
+#: After a turn has its vector, how long what is told of that may be under way.
+_SETTLED_S = 1.0
 _SAMPLED_EVERY_S = 0.5
 #: How often each thing is asked, in a hundred.
 _MIX = {
@@ -158,7 +161,7 @@ class Run:
         self._fronts = [await self._front() for _ in range(self._load.clients)]
         self._ends = time.monotonic() + self._load.seconds
         tasks = [self._client(number) for number in range(self._load.clients)]
-        tasks += [self._write(number) for number in range(_LIVE_SESSIONS)]
+        tasks += [self._write(number) for number in range(LIVE_SESSIONS)]
         await asyncio.gather(*tasks, self._watch_memory())
         if self._engine.process.poll() is not None:
             self.result.errors.append("the engine has ended")
@@ -241,9 +244,10 @@ class Run:
         """Let one session grow turn by turn, and look whether each is found once told of."""
         chance = random.Random(f"{self._load.seed} live {number}")
         path = self._live / f"live-{number}-{chance.getrandbits(48):012x}.jsonl"
-        floor = turn = 0
+        turn = 0
         while not self._over():
             word = f"zq{chance.getrandbits(48):012x}"
+            floor = max(self._told.values(), default=0)
             written = time.perf_counter()
             _append(path, turn, f"turn {turn} of a live session speaks of {word}")
             turn += 1
@@ -253,7 +257,8 @@ class Run:
                 continue
             self.result.fresh_s.append(time.perf_counter() - written)
             await self._witness(word, generation, chance)
-            floor = await self._embedded(word)
+            await self._embedded(word)
+            await asyncio.sleep(_SETTLED_S)
 
     async def _named(self, session: str, *, above: int) -> int | None:
         """Wait until `funes/didIndex` names a session with a generation above one already seen."""
@@ -274,7 +279,10 @@ class Run:
                     f"a live turn: of generation {answer['generation']} after {generation}"
                 )
             if not any(word in hit["text"] for hit in answer["hits"]):
-                self.result.stale.append("a live turn was not found after funes/didIndex")
+                self.result.stale.append(
+                    f"a live turn was not found in generation {answer['generation']} after "
+                    f"funes/didIndex {generation}"
+                )
 
     async def _find(self, front: _Front, word: str) -> Any:
         try:
@@ -283,20 +291,15 @@ class Run:
             self.result.errors.append(f"a live turn: {type(exc).__name__}: {exc}"[:160])
             return None
 
-    async def _embedded(self, word: str) -> int:
-        """Wait until a turn has its vector and return the generation of the answer that says so.
-
-        What `funes/didIndex` says of its session above that generation is then of a later turn.
-        """
-        while True:
+    async def _embedded(self, word: str) -> None:
+        """Wait until a turn has its vector; what is told of it later is of a later turn."""
+        while not self._over():
             answer = await self._find(self._fronts[0], word)
             hits = answer["hits"] if answer else ()
             if any(word in hit["text"] and hit["embedded"] for hit in hits):
-                return int(answer["generation"])
-            if self._over():
-                self.result.waiting += 1
-                return 0
+                return
             await asyncio.sleep(0.5)
+        self.result.waiting += 1
 
     async def _watch_memory(self) -> None:
         while not self._over():
