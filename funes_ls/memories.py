@@ -110,19 +110,23 @@ class OpenEachTime:
         return False
 
 
+_Marks = tuple[object, ...]
+
+
 class _Kept:
     """A memory that stays open, and who uses it.
 
     Attributes:
         lock: Held while it is opened or made current; reading needs it only for a moment.
         there: Tells these files from others that may lie at the same path later.
+        marks: How far queue, words and dataset had come when it was last made current.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.memory: Memory | None = None
         self.there: tuple[int, int] | None = None
-        self.generation = -1
+        self.marks: _Marks = ()
         self.users = 0
         self.dropped = False
         self.used_at = time.monotonic()
@@ -254,10 +258,11 @@ class KeptOpen:
                     raise _being_made(path) from exc
                 raise
             kept.there = _identity(path)
-            kept.generation = kept.memory.generation
-        elif (generation := kept.memory.generation) != kept.generation:
+            # What changed while it was opened is seen by the next answer.
+            kept.marks = ()
+        elif (marks := _marks_of(kept.memory)) != kept.marks:
             kept.memory.refresh()
-            kept.generation = generation
+            kept.marks = marks
         return kept.memory
 
     def _given_back(self, kept: _Kept) -> None:
@@ -276,6 +281,11 @@ class KeptOpen:
         if kept.dropped and kept.users == 0 and kept.memory is not None:
             kept.memory.close()
             kept.memory = None
+
+
+def _marks_of(memory: Memory) -> _Marks:
+    catalog = memory.catalog
+    return (catalog.generation, catalog.get("lexical_upto"), catalog.get("lance_version"))
 
 
 def _being_made(path: Path) -> MemoryStateError:
