@@ -265,6 +265,40 @@ class ForgetAnswer(Struct, frozen=True, kw_only=True):
     forgotten: bool
 
 
+class AskSource(Struct, frozen=True, kw_only=True):
+    """A passage that was handed to the agent; `cited` when its answer names the session."""
+
+    rank: int
+    session_id: str
+    turn_uuid: str
+    ts: str
+    harness: str
+    cited: bool
+    get: str
+
+
+class AskAnswer(Struct, frozen=True, kw_only=True):
+    """What an agent made of the passages it was handed.
+
+    Attributes:
+        agent: Who answered, or would.
+        answer: "" when nothing was found or nothing was asked.
+        prompt: What was, or would be, sent.
+        unknown: Sessions that the answer names and that were not handed over.
+        note: What a person should know.
+    """
+
+    question: str
+    memory: str
+    agent: str
+    answer: str
+    prompt: str
+    sources: tuple[AskSource, ...]
+    unknown: tuple[str, ...]
+    note: str
+    seconds: float
+
+
 class MemoryInfo(Struct, frozen=True, kw_only=True):
     """One memory; `state` is `ready`, `empty`, `missing` or why it cannot be read."""
 

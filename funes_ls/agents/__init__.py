@@ -1,0 +1,1 @@
+"""Coding agents as programs that can be run: a file per agent, the standard library only."""
