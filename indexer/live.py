@@ -139,8 +139,9 @@ class LiveIndexer:
         bench, seat = self._bench, self._seat
         waiting = bool(seat.error and seat.memory is None and self._wants_memory())
         note = seat.error.message if waiting and seat.error else self._trouble or bench.note
+        phase = bench.phase or ("scan" if self._queue.wants_sweep else "")
         return LiveState(
-            phase="waiting" if waiting else bench.phase,
+            phase="waiting" if waiting else phase,
             done=bench.event.done,
             total=bench.event.total,
             eta_s=bench.event.eta_s,

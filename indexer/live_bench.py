@@ -219,7 +219,7 @@ class Bench:
 
         Queries go first: nothing is done while one is answered, except now and then.
         """
-        if not self.count() and not self.vectors.unmoved:
+        if not self.count() or not self.vectors.has_background(self.memory):
             return None
         if self.is_tidying:
             return _BUSY_POLL_S

@@ -167,6 +167,11 @@ class LiveQueue:
             self._sweep = False
 
     @property
+    def wants_sweep(self) -> bool:
+        """Return whether every root is to be looked at."""
+        return self._sweep
+
+    @property
     def has_forgets(self) -> bool:
         """Return whether a session is to be taken out."""
         return bool(self._forgets)

@@ -114,16 +114,23 @@ class VectorWork:
             self._batches[True] = batch
         return batch
 
+    def has_background(self, memory: Memory) -> bool:
+        """Return whether any rows wait for vectors but those of sessions that are being written."""
+        if False not in self._batches:
+            touched = self._batches[True].rows if True in self._batches else {}
+            queued = memory.catalog.next_pending(_BATCH_ROWS)
+            rows = [row for row in queued if row.id not in touched]
+            if rows:
+                self._batches[False] = _Batch(rows, self._clock())
+        return False in self._batches
+
     def background_step(
         self, memory: Memory, embedder: "Embedder", *, interrupted: Asked
     ) -> Moved | None:
         """Embed the queue's first rows for a slice of time; move a batch that is whole."""
-        batch = self._batches.get(False)
-        if batch is None:
-            rows = memory.catalog.next_pending(_BATCH_ROWS)
-            if not rows:
-                return None
-            batch = self._batches[False] = _Batch(rows, self._clock())
+        if not self.has_background(memory):
+            return None
+        batch = self._batches[False]
         self._embed(batch, embedder, interrupted)
         late = self._clock() - batch.began_s >= _BATCH_S and len(batch.embedded) >= _BATCH_ROWS // 8
         return self._move(False, memory, embedder) if late or not batch.waiting else None

@@ -38,7 +38,7 @@ Told = Callable[[Changed], None]
 Made = TypeVar("Made")
 
 #: How long a step takes, about.
-STEP_S = 0.25
+STEP_S = 0.12
 #: How often the words of a long run become searchable.
 _COMMIT_S = 2.0
 #: Waiting for something on another thread.
