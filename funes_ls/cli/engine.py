@@ -35,25 +35,16 @@ def engine(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace, home: Path) -> int:
-    if not _answers(home):
+    try:
+        with connect(home, client="cli", start=False) as connection:
+            found = connection.request("engine/status", {}, timeout_s=_ANSWER_S)
+    except EngineError as exc:
+        if exc.kind != "engine_down":
+            raise
         _say(args, "No engine runs; the next command that needs one starts it.", {"running": False})
         return 0
-    with connect(home, client="cli", start=False) as connection:
-        found = connection.request("engine/status", {}, timeout_s=_ANSWER_S)
     _say(args, engine_text(as_object(found)), {"running": True, **found})
     return 0
-
-
-def _answers(home: Path) -> bool:
-    """Return whether somebody listens for this home."""
-    address = read_address(home)
-    if address is None:
-        return False
-    try:
-        open_socket(address).close()
-    except OSError:
-        return False
-    return True
 
 
 def engine_text(found: Any) -> str:
@@ -118,6 +109,7 @@ def end_engine(home: Path) -> bool:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
         patience_s = _END_S
+    _is_gone(pid, within_s=_END_S)
     return True
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -12,6 +13,20 @@ from funes_ls.indexer.names import BLOCK_TYPES, HARNESSES
 
 #: Commands whose positionals are a question: unknown words that look like options belong to it.
 QUESTION_COMMANDS = ("recall",)
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Knows the terminal's width without `shutil`, which every command would wait for."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=max(_columns() - 2, 20))
+
+
+def _columns() -> int:
+    try:
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(1).columns or 80)
+    except (ValueError, OSError):
+        return 80
 
 
 class _Parser(argparse.ArgumentParser):
@@ -32,7 +47,7 @@ def build_parser(command: str = "") -> argparse.ArgumentParser:
         prog="funes",
         description=_examples("funes index", 'funes recall "why did we drop the cache"')
         + "Recall what your coding agents said and did, from the traces they leave on disk.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"funes {__version__}")
@@ -53,7 +68,7 @@ def _command(
         name,
         help=about[0].lower() + about[1:],
         description=_examples(*examples) + about + ".",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
         allow_abbrev=False,
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no notices, no progress")

@@ -6,11 +6,9 @@ place instead. Windows, and `FUNES_ENGINE_TCP=1`, take loopback TCP with a token
 """
 
 import contextlib
-import hashlib
 import json
 import os
 import stat
-import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -101,6 +99,10 @@ def socket_places(home: Path) -> list[Path]:
     Raises:
         BackendError: kind `disk`: a directory of that name is somebody else's.
     """
+    # Imported in use: fronts only read addresses, and these cost them their speed.
+    import hashlib
+    import tempfile
+
     places = [private_dir(run_dir(home)) / SOCKET]
     name = hashlib.sha256(os.fsencode(home.absolute())).hexdigest()[:16]
     for base in (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir()):

@@ -7,9 +7,7 @@ import itertools
 import json
 import os
 import socket
-import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -354,6 +352,9 @@ def _refuse_if_crashing(home: Path) -> None:
 
 def _spawn(home: Path, env: Mapping[str, str]) -> None:
     """Start an engine that outlives this process; of several started at once one stays."""
+    import subprocess  # in use alone: most fronts find an engine that runs
+    import threading
+
     _refuse_if_crashing(home)
     private_dir(run_dir(home))
     options: dict[str, Any] = {"start_new_session": True}
