@@ -89,6 +89,15 @@ class Engine:
         self.stop()
 
 
+class Refused(Exception):
+    """The language server answered with an error; `code` is that of LSP."""
+
+    def __init__(self, method: str, error: dict[str, Any]) -> None:
+        """Keep what it said."""
+        super().__init__(f"{method}: {error.get('message')}")
+        self.code = int(error.get("code", 0))
+
+
 class LanguageServer:
     """A `funes-ls` over stdio, and the least a client must do."""
 
@@ -124,7 +133,7 @@ class LanguageServer:
         """Return the answer to a request.
 
         Raises:
-            RuntimeError: the server answered with an error.
+            Refused: the server answered with an error.
         """
         self._last += 1
         number = self._last
@@ -133,7 +142,7 @@ class LanguageServer:
         answer = self._answers[number].get(timeout=_ANSWER_S)
         del self._answers[number]
         if "error" in answer:
-            raise RuntimeError(f"{method}: {answer['error'].get('message')}")
+            raise Refused(method, answer["error"])
         return answer.get("result")
 
     def notify(self, method: str, params: Any) -> None:
@@ -150,7 +159,7 @@ class LanguageServer:
             self.request("shutdown", None)
             self.notify("exit", None)
             self.process.wait(_END_S)
-        except (OSError, RuntimeError, queue.Empty, subprocess.TimeoutExpired):
+        except (OSError, Refused, queue.Empty, subprocess.TimeoutExpired):
             self.process.kill()
             self.process.wait()
 
