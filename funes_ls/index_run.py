@@ -55,7 +55,8 @@ class IndexReport(Struct, kw_only=True):
         chunks: New chunks, findable by words.
         embedded: Chunks that got their vector in this run.
         words_only: Chunks that still wait for theirs.
-        stopped: Why vectors are not complete: `budget`, `no_model`, `words_only` or "".
+        stopped: Why vectors are not complete: `budget`, `background` (the engine goes on with
+            them), `no_model`, `words_only` or "".
         troubled: Lines skipped of this run's traces, by path; 0 for one not read at all.
         note: What a person should know or do next.
     """

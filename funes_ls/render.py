@@ -37,6 +37,12 @@ def write(text: str) -> None:
         _emit(text if text.endswith("\n") else text + "\n")
 
 
+def write_piece(text: str) -> None:
+    """Write a part of an answer that goes on; nothing is added to it."""
+    if text:
+        _emit(text)
+
+
 def erase(rows: int) -> None:
     """Take the last rows that were written off the terminal, the cursor standing below them."""
     if rows:

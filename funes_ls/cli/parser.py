@@ -12,7 +12,7 @@ from funes_ls.indexer.errors import UsageError
 from funes_ls.indexer.names import BLOCK_TYPES, HARNESSES
 
 #: Commands whose positionals are a question: unknown words that look like options belong to it.
-QUESTION_COMMANDS = ("recall",)
+QUESTION_COMMANDS = ("recall", "ask")
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -180,6 +180,27 @@ def _add_session_filters(group: "argparse._ArgumentGroup | argparse.ArgumentPars
     group.add_argument("--no-subagents", action="store_true", help="leave sub-agents out")
 
 
+def _ask(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    parser = _command(
+        commands,
+        "ask",
+        "Have a coding agent answer one question from past sessions, naming them",
+        'funes ask "why did we drop the cache"',
+        'funes ask codex "which rounding do the fees use" --since 30d',
+    )
+    parser.add_argument(
+        "words", nargs="*", metavar="WORD", help="claude, codex or pi if you choose; the question"
+    )
+    parser.add_argument("-k", "--k", type=_positive, metavar="N", help="passages (default 8)")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print what would be sent, and start no agent"
+    )
+    _add_session_filters(parser.add_argument_group("filters, applied before ranking"))
+    _add_memory(parser)
+    _add_json(parser)
+    _add_no_engine(parser)
+
+
 def _get(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser = _command(
         commands,
@@ -306,7 +327,7 @@ def _serve(commands: "argparse._SubParsersAction[_Parser]") -> None:
         "serve",
         "Run the language server, as `funes-ls` does",
         "funes serve",
-        "funes serve --tcp 127.0.0.1:7788",
+        "funes serve --tcp 127.0.0.1:7777",
     )
     parser.add_argument("rest", nargs="*", metavar="OPTION", help="see `funes-ls -h`")
 
@@ -386,6 +407,7 @@ def _natural(text: str) -> int:
 _COMMANDS: dict[str, Callable[["argparse._SubParsersAction[_Parser]"], None]] = {
     "index": _index,
     "recall": _recall,
+    "ask": _ask,
     "get": _get,
     "status": _status,
     "sessions": _sessions,

@@ -41,12 +41,13 @@ def _recall_params(args: argparse.Namespace) -> Params:
         "type": args.type,
         "tool": args.tool,
         "session": args.session,
-        **_session_filters(args),
+        **session_filters(args),
         **numbers,
     }
 
 
-def _session_filters(args: argparse.Namespace) -> Params:
+def session_filters(args: argparse.Namespace) -> Params:
+    """Return the filters of a command line as they are sent, folders made absolute."""
     found: Params = {name: getattr(args, name) for name in _FILTERS}
     for name in ("cwd", "path"):
         if str(found[name]).startswith(("./", "../", "~")) or found[name] == ".":
@@ -103,7 +104,7 @@ def sessions(args: argparse.Namespace) -> int:
         "title": args.title,
         "limit": args.limit,
         "offset": args.offset,
-        **_session_filters(args),
+        **session_filters(args),
     }
     return _print(answer_to("funes/sessions", params, args), sessions_text, args)
 

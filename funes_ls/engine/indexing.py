@@ -272,7 +272,8 @@ def _index_report(report: JobReport, *, memory: str) -> service.IndexReport:
         words_only=report.left,
         problems=report.problems,
         troubled=words.troubled,
-        stopped=report.stopped,
+        # Nothing is left undone for good: the engine goes on by itself.
+        stopped="background" if report.stopped == "budget" else report.stopped,
         note=report.note,
         seconds=report.seconds,
         embedded_per_s=vectors.embedded / vectors.seconds if vectors.seconds else 0.0,

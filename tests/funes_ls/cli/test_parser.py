@@ -9,7 +9,7 @@ from funes_ls.cli.parser import build_parser, split_question
 from funes_ls.indexer.errors import UsageError
 
 COMMANDS = [
-    *("index", "recall", "get", "status", "sessions", "related", "memories"),
+    *("index", "recall", "ask", "get", "status", "sessions", "related", "memories"),
     *("forget", "parse", "model", "engine", "serve"),
 ]
 
