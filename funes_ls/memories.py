@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from funes_ls.index_run import model_ref
 from funes_ls.indexer.errors import BackendError, FunesError, MemoryStateError, UsageError
-from funes_ls.indexer.memory import CATALOG, Memory, open_memory
+from funes_ls.indexer.memory import CATALOG, Memory, open_for_words, open_memory
 from funes_ls.indexer.settings import Settings
 
 if TYPE_CHECKING:
@@ -36,11 +36,12 @@ class Memories(Protocol):
         """Return the settings in force."""
         ...
 
-    def reading(self, spec: str) -> AbstractContextManager[Memory]:
+    def reading(self, spec: str, *, whole: bool = False) -> AbstractContextManager[Memory]:
         """Give a memory, current, for reading.
 
         Args:
             spec: `local` or "", or the path of a memory.
+            whole: Wait for what vectors need, which words and rows do not.
 
         Raises:
             MemoryStateError: it is missing, damaged, or of a newer format.
@@ -92,9 +93,11 @@ class OpenEachTime:
         self.settings = settings
 
     @contextmanager
-    def reading(self, spec: str) -> Iterator[Memory]:
-        """Give a memory for one answer; see `Memories`."""
-        memory = _opened(self.settings, memory_path(self.settings, spec))
+    def reading(self, spec: str, *, whole: bool = False) -> Iterator[Memory]:
+        """Give a memory for one answer, always a whole one; see `Memories`."""
+        memory = open_memory(
+            memory_path(self.settings, spec), derived=self.settings.home / "derived"
+        )
         try:
             yield memory
         finally:
@@ -143,12 +146,16 @@ class KeptOpen:
         self._loading = threading.Lock()
         self._models: dict[str, Embedder] = {}
         self._failed_at: dict[str, float] = {}
+        self._early_lock = threading.Lock()
+        self._early: _Kept | None = None
+        self._is_early = False
 
     @contextmanager
-    def reading(self, spec: str) -> Iterator[Memory]:
+    def reading(self, spec: str, *, whole: bool = False) -> Iterator[Memory]:
         """Give a memory as it is now; see `Memories`."""
         path = memory_path(self.settings, spec)
-        kept = self._taken(path)
+        early = None if whole or not self._is_early else self._taken_early(path)
+        kept = early or self._taken(path)
         try:
             with kept.lock:
                 memory = self._current(kept, path)
@@ -199,18 +206,53 @@ class KeptOpen:
                 self._failed_at.clear()
 
     def warm_up(self) -> None:
-        """Open the home's memory and load its model, so that the first question need not wait."""
+        """Open the home's memory and load its model, so that the first question need not wait.
+
+        Meanwhile words are answered from a memory that was opened for them alone.
+        """
+        self._is_early = True
         try:
-            with self.reading("local") as memory:
+            with self.reading("local"):
+                pass
+            with self.reading("local", whole=True) as memory:
+                self._leave_early()
                 self.embedder(memory)
         except FunesError as exc:
             _log.info("nothing to warm up (%s)", exc.kind)
+        finally:
+            self._leave_early()
+
+    def _taken_early(self, path: Path) -> _Kept | None:
+        """Take the memory that is open for words alone; None where there is none."""
+        with self._early_lock:
+            if not self._is_early or path != self.settings.memory_dir:
+                return None
+            if self._early is None:
+                memory = open_for_words(path)
+                if memory is None:
+                    self._is_early = False
+                    return None
+                self._early = _Kept()
+                self._early.memory, self._early.marks = memory, _marks_of(memory)
+            with self._lock:
+                self._early.users += 1
+            return self._early
+
+    def _leave_early(self) -> None:
+        with self._early_lock, self._lock:
+            self._is_early = False
+            if self._early is not None:
+                self._early.dropped = True
+                self._close_if_unused(self._early)
+                self._early = None
 
     def known(self) -> tuple[int, str]:
         """Return generation and model of the home's memory if it is open, else 0 and ""."""
         with self._lock:
             kept = self._kept.get(self.settings.memory_dir)
             memory = kept.memory if kept is not None else None
+            if kept is None or memory is None:
+                kept, memory = self._early, self._early.memory if self._early else None
             if kept is None or memory is None:
                 return 0, ""
             kept.users += 1
@@ -250,7 +292,9 @@ class KeptOpen:
     def _current(self, kept: _Kept, path: Path) -> Memory:
         if kept.memory is None:
             try:
-                kept.memory = _opened(self.settings, path, patience_s=_WRITER_S)
+                kept.memory = open_memory(
+                    path, derived=self.settings.home / "derived", patience_s=_WRITER_S
+                )
             except BaseException as exc:
                 with self._lock:
                     self._drop(path, kept)
@@ -303,10 +347,6 @@ def _identity(path: Path) -> tuple[int, int] | None:
             continue
         return (found.st_dev, found.st_ino)
     return None
-
-
-def _opened(settings: Settings, path: Path, **more: float) -> Memory:
-    return open_memory(path, derived=settings.home / "derived", **more)
 
 
 def _embedder(settings: Settings, memory: Memory) -> "Embedder | None":

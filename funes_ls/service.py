@@ -113,7 +113,7 @@ def recall(
     from funes_ls.retrieval.recall import recall as search
 
     request = recall_request(params, memories.settings)
-    with memories.reading(request.memory_name) as memory:
+    with memories.reading(request.memory_name, whole=True) as memory:
         embedder = memories.embedder(memory)
         answer = search(request, memory, embedder, now_us=now_us(), cancelled=cancelled)
     if embedder is None and memories.is_loading:

@@ -23,6 +23,7 @@ from funes_ls.indexer import memory_repair as repair
 from funes_ls.indexer.catalog import Catalog, open_catalog
 from funes_ls.indexer.catalog_salvage import open_or_salvage
 from funes_ls.indexer.dataset import Dataset, reading_order
+from funes_ls.indexer.dataset_early import open_early
 from funes_ls.indexer.errors import BackendError, MemoryStateError
 from funes_ls.indexer.home import make_private
 from funes_ls.indexer.lexical import LexicalIndex, LexicalQuery
@@ -465,6 +466,21 @@ def open_memory(
     )
 
 
+def open_for_words(base: Path) -> Memory | None:
+    """Return a home's memory for words and rows alone, a second before `open_memory` can.
+
+    None where it is not in order, or cannot be had that early: `open_memory` sees to it.
+    """
+    dataset = open_early(base)
+    if dataset is None:
+        return None
+    try:
+        memory, _ = _as_it_is(base, base, dataset)
+    except (MemoryStateError, BackendError):
+        return None
+    return memory
+
+
 def _open_for_writing(base: Path, place: Path, *, own: bool, progress: Progress | None) -> Memory:
     notes: list[str] = []
     try:
@@ -497,7 +513,7 @@ def _open_for_reading(
     patience_s: float,
 ) -> Memory:
     """Open what is there; where something is wrong, mend it first if nobody else writes."""
-    memory, trouble = _as_it_is(base, place)
+    memory, trouble = _as_it_is(base, place, _dataset(base))
     if memory is not None and not trouble:
         return memory
     notes: list[str] = []
@@ -516,15 +532,14 @@ def _open_for_reading(
     else:
         if memory is not None:
             memory.close()
-        memory, _ = _as_it_is(base, place)
+        memory, _ = _as_it_is(base, place, _dataset(base))
     memory = memory or _in_memory(base, place, progress)
     memory.notes += notes
     return memory
 
 
-def _as_it_is(base: Path, place: Path) -> tuple[Memory | None, bool]:
+def _as_it_is(base: Path, place: Path, dataset: Dataset | None) -> tuple[Memory | None, bool]:
     """Return the memory unless it cannot be read, and whether it needs mending."""
-    dataset = _dataset(base)
     try:
         catalog = open_catalog(place / CATALOG, writable=False)
     except MemoryStateError as exc:
