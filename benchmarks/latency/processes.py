@@ -113,7 +113,8 @@ class LanguageServer:
         self._answers: dict[int, queue.Queue[dict[str, Any]]] = {}
         self._last = 0
         self._sending = threading.Lock()
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
         capabilities = {"textDocument": {"hover": {"contentFormat": ["markdown"]}}}
         folders = [{"uri": f"file://{folder}", "name": "bench"}]
         self.request(
@@ -162,6 +163,11 @@ class LanguageServer:
         except (OSError, Refused, queue.Empty, subprocess.TimeoutExpired):
             self.process.kill()
             self.process.wait()
+        self._listener.join(_END_S)
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
 
     def _send(self, message: dict[str, Any]) -> None:
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.latency.processes import LanguageServer
 from funes_ls.engine.client import EngineError
 from tests.e2e.cli import COMMAND, stored
 from tests.e2e.engines import (
@@ -171,6 +172,37 @@ def test_40_an_engine_and_a_process_of_its_own_write_in_turn(
     until(lambda: is_whole(engines, chunks), what="everything has its vector")
     engines.stop()
     assert_each_once(funes_home, chunks)
+
+
+def test_40_two_language_servers_share_one_engine(
+    projects: Path, funes_home: Path, engines: Engines, tmp_path: Path
+) -> None:
+    """As one has with two editors, whose engine is then killed under both."""
+    path = one_session(projects, "a", "two editors, one memory")
+    engines.ask("funes/index", finish=True)
+    with (
+        LanguageServer(engines.env, str(tmp_path)) as first,
+        LanguageServer(engines.env, str(tmp_path)) as second,
+    ):
+        editors = (first, second)
+        assert [texts(one, "two editors") for one in editors] == [["two editors, one memory"]] * 2
+        assert engines.ask("engine/status")["clients"] == 3
+        append(path, [record("a turn for both editors", uuid="a-8")])
+        for one in editors:
+            until(
+                lambda one=one: "a turn for both editors" in texts(one, "a turn for both editors")
+            )
+        engines.kill()
+        for one in editors:
+            assert "two editors, one memory" in texts(one, "two editors")
+        assert engines.ask("engine/status")["clients"] == 3
+    engines.stop()
+    assert_each_once(funes_home, 2)
+
+
+def texts(server: LanguageServer, query: str) -> list[str]:
+    answer = server.request("funes/recall", {"query": query, "neighbors": 0})
+    return [hit["text"] for hit in answer["hits"]]
 
 
 # 41: a crash loop is bounded, and a start does not re-run the step that crashed it.
