@@ -221,15 +221,13 @@ class Bench:
         """
         if not self.count() or not self.vectors.has_background(self.memory):
             return None
-        if self.is_tidying:
+        if self.embedder() is None:
+            return self.model_wait_s()
+        if self.is_tidying or self._must_wait():
             return _BUSY_POLL_S
-        if self._must_wait():
-            return _BUSY_POLL_S
-        if self._vector_step(
-            self.vectors.background_step, lambda: self.queue.is_urgent or self._busy()
-        ):
-            return 0.0
-        return self.model_wait_s()
+        step = self.vectors.background_step
+        is_done = self._vector_step(step, lambda: self.queue.is_urgent or self._busy())
+        return 0.0 if is_done else self.model_wait_s()
 
     def model_wait_s(self) -> float | None:
         """Return when the model may be there; its loader wakes the thread by itself."""

@@ -196,7 +196,8 @@ def words_steps(
                 began = time.monotonic()
                 big = left[0].unit.size > _GROUP_BYTES
                 with nullcontext() if big else memory.one_change():
-                    while left and time.monotonic() - began < slice_s:
+                    is_over = False
+                    while left and not is_over:
                         task = left.popleft()
                         progress(_words_event(task, done, len(tasks), meter, report))
                         if resume_state(task.unit, memory) != planned[task.unit.key]:
@@ -207,6 +208,7 @@ def words_steps(
                             at_once(reader.steps(task, ahead))
                         done += 1
                         meter.advance(done)
+                        is_over = time.monotonic() - began >= slice_s
                 yield None
 
 

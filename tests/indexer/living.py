@@ -70,8 +70,13 @@ class Living:
         self.has_model = True
         more.setdefault("embedder", self.load)
         self.index = LiveIndexer(
-            home, home / "memory", on_change=self.changes.append, roots=self.places, **more
+            home, home / "memory", on_change=self._changed, roots=self.places, **more
         )
+        self.on_change: Callable[[Changed], object] = lambda _change: None
+
+    def _changed(self, change: Changed) -> None:
+        self.changes.append(change)
+        self.on_change(change)
 
     def places(self) -> list[tuple[TraceSource, Path]]:
         return [(source, root) for source, root in self.roots if root.exists()]
@@ -90,6 +95,26 @@ class Living:
         with reading(self.home) as memory:
             ids = [id_ for id_, _ in memory.search_words(LexicalQuery(text=words), 20)]
             return [row.session_id for row in memory.rows(ids)]
+
+    def moved(self, text: str) -> bool:
+        """Return whether it was told that a row has its vector."""
+        moves = [change.moved for change in self.changes if change.moved is not None]
+        return any(row.text == text for moved in moves for row in moved.rows)
+
+    def total(self) -> int:
+        """Return how many rows are found by words."""
+        with reading(self.home) as memory:
+            return memory.lexical.count()
+
+    def sources(self) -> int:
+        """Return how many traces have been read to their end."""
+        with reading(self.home) as memory:
+            return len(memory.catalog.sources())
+
+    def untidy(self) -> int:
+        """Return how many moves there were since the dataset was tidied."""
+        with reading(self.home) as memory:
+            return int(memory.catalog.get("untidy", 0))
 
     def waiting(self) -> int:
         """Return how many rows have no vector."""
