@@ -275,6 +275,26 @@ def load_model(settings: Settings, memory: Memory, progress: Progress) -> "Embed
     return embedding.load(ref, settings.models_dir, threads=settings.threads)
 
 
+def load_installed(settings: Settings, memory: Memory) -> "Embedder":
+    """Return the memory's model, or the one a new memory gets, if it is on this machine.
+
+    Raises:
+        BackendError: kind `no_model`: it is not here; nothing is fetched.
+    """
+    from funes_ls.indexer import embedding
+
+    ref = model_ref(settings, memory.state().stamp)
+    if ref == "auto":
+        ref = embedding.resolve_auto(settings.models_dir) or ""
+    if not ref:
+        raise BackendError(
+            "No model is installed: new rows are found by words only.",
+            hint="Run `funes index`, or see `funes model install`.",
+            kind="no_model",
+        )
+    return embedding.load(ref, settings.models_dir, threads=settings.threads)
+
+
 def model_ref(settings: Settings, stamp: str) -> str:
     """Return what to load for a memory: the model it is stamped with, wherever that lies.
 

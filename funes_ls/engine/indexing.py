@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from funes_ls import protocol, service
 from funes_ls.engine.progress import WorkDone
-from funes_ls.index_run import check_model, known_places, load_model, places_of
+from funes_ls.index_run import check_model, known_places, load_installed, load_model, places_of
 from funes_ls.indexer.errors import FunesError
 from funes_ls.indexer.live import LiveIndexer
 from funes_ls.indexer.live_state import Changed, Job, JobHandle, JobReport
@@ -53,6 +53,7 @@ class Indexing:
         self._told_phase = ""
         self._lock = threading.Lock()
         self._started = self._stopped = False
+        self._wanting_vectors = 0
         self._watcher: Watcher | None = None
         settings = core.memories.settings
         self._live = LiveIndexer(
@@ -175,11 +176,13 @@ class Indexing:
         )
         self.start()
         work.begin()
+        self._want_vectors(1 if not params.words_only else 0)
         said = "Stopped; what is stored stays."
         try:
             report = _awaited(self._live.run(job), cancelled)
             said = f"{report.words.sessions:,} sessions read, {report.words.new:,} new chunks."
         finally:
+            self._want_vectors(-1 if not params.words_only else 0)
             work.end(said)
         self.watch()
         return _index_report(report, memory=str(settings.memory_dir))
@@ -198,6 +201,10 @@ class Indexing:
             forget_rows=lambda session_id: self._live.forget(session_id).result(),
         )
 
+    def _want_vectors(self, more: int) -> None:
+        with self._lock:
+            self._wanting_vectors += more
+
     def _roots(self) -> list[tuple[TraceSource, Path]]:
         """Return every place where harnesses keep sessions, as any front sees it."""
         found = {
@@ -214,7 +221,10 @@ class Indexing:
         known = memories.loaded(stamp) if stamp else None
         if known is not None:
             return known
-        embedder = load_model(memories.settings, memory, self._event)
+        if self._wanting_vectors:
+            embedder = load_model(memories.settings, memory, self._event)
+        else:  # nobody has asked for vectors: then no model is fetched for them either
+            embedder = load_installed(memories.settings, memory)
         memories.keep_model(embedder)
         return embedder
 

@@ -109,6 +109,19 @@ def _forget(asked: Asked) -> Any:
     return asked.core.indexing.forget(params)
 
 
+def _ask(asked: Asked) -> Any:
+    from funes_ls.ask import ask
+
+    tell = asked.partial
+    return ask(
+        cast(protocol.AskParams, asked.params),
+        asked.core.current_memories(),
+        on_text=lambda text: tell({"text": text}) if tell is not None else None,
+        cancelled=asked.cancelled,
+        env={**asked.core.env, **asked.env},
+    )
+
+
 def _engine_status(asked: Asked) -> Any:
     return asked.core.status()
 
@@ -132,6 +145,7 @@ METHODS: dict[str, Method] = {
     "funes/memories": Method(run=_memories, limit_s=_GET_S),
     "funes/index": Method(run=_index, lane="waits", limit_s=None, ends_when_withdrawn=True),
     "funes/forget": Method(run=_forget, lane="waits", limit_s=None, ends_when_withdrawn=True),
+    "funes/ask": Method(run=_ask, lane="waits", limit_s=None, ends_when_withdrawn=True),
     "engine/status": Method(run=_engine_status),
     "engine/stop": Method(run=_stop),
     "engine/touch": Method(run=_touch),

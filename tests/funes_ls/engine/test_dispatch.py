@@ -441,6 +441,44 @@ def test_who_wants_news_is_told_when_the_memory_changes(own_home: Path, funes_ho
         assert "result" in deaf.asked(2, "engine/status")
 
 
+def test_no_model_is_fetched_that_nobody_asked_for(
+    own_home: Path, funes_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FUNES_MODEL")
+    fetched: list[Any] = []
+
+    def acquire(*args: Any, **_: Any) -> Any:
+        fetched.append(args)
+        raise BackendError("There is no network.", kind="offline")
+
+    monkeypatch.setattr("funes_ls.models.acquire", acquire)
+    write(own_home / ".claude" / "projects" / "p" / "s.jsonl", [record("new", uuid="u")])
+    with talking(funes_home) as talk:
+        assert talk.asked(1, "funes/index", wordsOnly=True)["result"]["stopped"] == "words_only"
+        deadline = time.monotonic() + 10
+        while "No model" not in talk.asked(2, "engine/status")["result"]["note"]:
+            assert time.monotonic() < deadline
+        assert fetched == []
+        assert talk.asked(3, "funes/index", finish=True)["result"]["stopped"] == "no_model"
+        assert len(fetched) == 1
+
+
+def test_an_agent_is_asked_and_what_it_writes_comes_in_pieces(
+    memory: Path, talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(params: Any, _memories: Any, *, on_text: Any, **_: Any) -> Any:
+        for word in params.question.split():
+            on_text(word)
+        return {"text": params.question}
+
+    monkeypatch.setattr("funes_ls.ask.ask", ask)
+    talk.ask(1, "funes/ask", question="why so", partialResultToken=3)
+    told = [talk.receive()["params"], talk.receive()["params"]]
+    assert told == [{"token": 3, "value": {"text": one}} for one in ("why", "so")]
+    assert talk.answer(1)["result"] == {"text": "why so"}
+    assert talk.asked(2, "funes/ask", question="again")["result"] == {"text": "again"}
+
+
 def test_a_session_is_forgotten_for_good(memory: Path, talk: Talk) -> None:
     session = talk.asked(1, "funes/sessions")["result"]["sessions"][0]["session_id"]
     dry = talk.asked(2, "funes/forget", session=session, dryRun=True)["result"]
