@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from funes_ls.indexer.catalog import Session
 from funes_ls.indexer.chunk import join_pieces
-from funes_ls.indexer.memory import Memory, Row
+from funes_ls.indexer.memory import MemoryView, Row
 from funes_ls.retrieval.answers import GetAnswer, TurnBlock, TurnView
 from funes_ls.retrieval.filters import find_session
 from funes_ls.retrieval.hits import shown_ts
@@ -15,7 +15,7 @@ TurnKey = tuple[int, str]
 def get(
     session_id: str,
     turn_uuid: str,
-    memory: Memory,
+    memory: MemoryView,
     *,
     window: int = 3,
     memory_name: str = "local",
@@ -24,7 +24,7 @@ def get(
 
     Args:
         session_id: In full, or the start of exactly one (the id the harness uses will do).
-        turn_uuid: In full, or the start of exactly one of the session's.
+        turn_uuid: In full, or the start of exactly one of the session's; "" is its first turn.
         memory: Where to look.
         window: Steps on both sides; 0 shows the turn alone.
         memory_name: How the memory was named by the asker.
@@ -32,6 +32,13 @@ def get(
     Raises:
         UsageError: The session id fits several sessions.
     """
+    with memory.snapshot() as now:
+        return _get(session_id, turn_uuid, now, window=window, memory_name=memory_name)
+
+
+def _get(
+    session_id: str, turn_uuid: str, memory: MemoryView, *, window: int, memory_name: str
+) -> GetAnswer:
     session = find_session(session_id, memory.catalog)
     full_id = session.session_id if session else session_id.strip()
     rows = memory.session_rows(full_id)
@@ -59,6 +66,8 @@ def get(
 def _turn_of(name: str, rows: Sequence[Row]) -> tuple[str, set[int]]:
     """Return a turn's full id and where it stands; () when it is not there, or not one turn."""
     ids = {row.turn_uuid for row in rows}
+    if not name and rows:
+        name = min(rows, key=_place).turn_uuid
     if name not in ids:
         begun = {turn for turn in ids if name and turn.startswith(name)}
         if len(begun) != 1:

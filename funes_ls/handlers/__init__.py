@@ -1,1 +1,1 @@
-"""LSP handlers: params in, one engine call, LSP types out; one file per feature."""
+"""The language server's features: params in, one engine request, LSP types out."""

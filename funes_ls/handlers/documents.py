@@ -1,0 +1,178 @@
+"""Read-only `funes:` documents: served by request, or as files for clients that open only those."""
+
+import contextlib
+import hashlib
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from lsprotocol import types
+from msgspec import Struct
+
+from funes_ls.handlers.addresses import SCHEME, Address, address_of, slug, uri_of
+from funes_ls.handlers.failures import bad_params
+from funes_ls.handlers.pages import Page, file_page, recall_page, turns_page, why_page
+from funes_ls.handlers.workspaces import path_of
+from funes_ls.protocol import Params
+
+if TYPE_CHECKING:
+    from funes_ls.handlers.front import Front
+
+_WINDOW = 3
+_MOST_FILES = 50
+_MOST_AGE_S = 86_400
+_MOST_RELATED = 100
+
+
+class DocumentParams(Params, frozen=True, kw_only=True):
+    """`funes/document`: the text of a `funes:` document."""
+
+    uri: str
+
+
+class DocumentAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A document; reading begins at `line` (from 0)."""
+
+    uri: str
+    language_id: str
+    line: int
+    text: str
+
+
+class Documents:
+    """Documents written to disk, where the client opens files only."""
+
+    def __init__(self, home: Path) -> None:
+        """Keep them in a funes home."""
+        self.folder = home / "run" / "documents"
+        self._uris: dict[Path, str] = {}
+
+    def write(self, uri: str, page: Page) -> Path:
+        """Return the file of a document, written anew, for this user to read only."""
+        self._make_folder()
+        digest = hashlib.sha256(uri.encode("utf-8", "replace")).hexdigest()[:12]
+        about = address_of(uri)
+        name = slug(about.query or about.path.rpartition("/")[2] or about.turn or about.session)
+        path = self.folder / f"{about.kind}-{name}-{digest}.md"
+        draft = path.with_suffix(f".{os.getpid()}")
+        draft.unlink(missing_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o400), "wb") as out:
+            out.write(page.text.encode("utf-8", "replace"))
+        draft.replace(path)
+        self._uris[path] = uri
+        self.tidy(keep=path)
+        return path
+
+    def uri_of_file(self, path: str) -> str:
+        """Return which document a file is, "" when it is none of this conversation."""
+        return self._uris.get(Path(path), "")
+
+    def tidy(self, *, keep: Path | None = None) -> None:
+        """Remove old files, and all but the newest."""
+        try:
+            files = [path for path in self.folder.iterdir() if path != keep]
+            ages = sorted((path.stat().st_mtime, path) for path in files)
+        except OSError:
+            return
+        oldest_s = time.time() - _MOST_AGE_S
+        most = _MOST_FILES - (keep is not None)
+        for number, (changed_at, path) in enumerate(reversed(ages)):
+            if number >= most or changed_at < oldest_s:
+                with contextlib.suppress(OSError):
+                    path.chmod(0o600)  # Windows removes no read-only file
+                    path.unlink()
+                self._uris.pop(path, None)
+
+    def _make_folder(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+async def page_of(ls: "Front", uri: str) -> Page:
+    """Return a document.
+
+    Raises:
+        Refused: there is no such document.
+        EngineError: see `Front.request`.
+    """
+    about = address_of(uri)
+    memory = {"memory": about.memory} if about.memory else {}
+    if about.kind in ("turn", "session"):
+        params = {"sessionId": about.session, "turnUuid": about.turn, "window": _WINDOW}
+        return turns_page(await _ask(ls, "funes/get", {**params, **memory}))
+    if about.kind == "recall":
+        answer = await _ask(ls, "funes/recall", {"query": about.query, **memory})
+        return recall_page(about.query, answer)
+    related = {"path": about.path, "limit": _MOST_RELATED, **memory}
+    found = await _ask(ls, "funes/related", related)
+    if about.kind == "file":
+        return file_page(found)
+    line = {
+        "start": {"line": about.line, "character": 0},
+        "end": {"line": about.line + 1, "character": 0},
+    }
+    blame = await _ask(ls, "funes/blame", {"path": about.path, "range": line, **memory})
+    return why_page(blame, found, line=about.line)
+
+
+async def _ask(ls: "Front", method: str, params: dict[str, Any]) -> Any:
+    return await ls.request(method, ls.with_settings(method, params))
+
+
+async def placed(ls: "Front", address: Address) -> tuple[str, int]:
+    """Return a URI that the client can open for a document, and the line where reading begins.
+
+    Raises:
+        EngineError: see `Front.request`.
+    """
+    uri = uri_of(address)
+    page = await page_of(ls, uri)
+    if ls.client.virtual_documents:
+        return uri, page.line
+    return ls.documents.write(uri, page).as_uri(), page.line
+
+
+def is_document(ls: "Front", uri: str, path: str) -> bool:
+    """Return whether a document of the editor is one of ours."""
+    return uri.startswith(f"{SCHEME}:") or bool(path and ls.documents.uri_of_file(path))
+
+
+async def open_document(ls: "Front", address: Address) -> dict[str, Any]:
+    """Show a document in the editor, or say where it lies; return what was done."""
+    uri, line = await placed(ls, address)
+    shown = False
+    if ls.client.show_document:
+        place = {"line": line, "character": 0}
+        params = {"uri": uri, "takeFocus": True, "selection": {"start": place, "end": place}}
+        with contextlib.suppress(Exception):
+            answer = await ls.protocol.ask(types.WINDOW_SHOW_DOCUMENT, params, timeout_s=10)
+            shown = isinstance(answer, dict) and answer.get("success") is True
+    if not shown and not ls.client.virtual_documents:
+        ls.show(types.MessageType.Info, f"funes: {path_of(uri) or uri}")
+    return {"uri": uri, "line": line, "shown": shown}
+
+
+def register(ls: "Front") -> None:
+    """Serve documents."""
+
+    @ls.feature("funes/document")
+    async def document(params: Any) -> dict[str, Any]:
+        uri = _document_params(params).uri
+        page = await page_of(ls, uri)
+        answer = DocumentAnswer(uri=uri, language_id="markdown", line=page.line, text=page.text)
+        found: dict[str, Any] = msgspec.to_builtins(answer)
+        return found
+
+    @ls.feature(types.WORKSPACE_TEXT_DOCUMENT_CONTENT)
+    async def content(
+        params: types.TextDocumentContentParams,
+    ) -> types.TextDocumentContentResult:
+        return types.TextDocumentContentResult(text=(await page_of(ls, params.uri)).text)
+
+
+def _document_params(raw: Any) -> DocumentParams:
+    try:
+        return msgspec.convert({} if raw is None else raw, DocumentParams)
+    except msgspec.ValidationError as exc:
+        raise bad_params(f"{exc}.") from exc
