@@ -22,6 +22,7 @@ def test_eglot(sample: Sample, tmp_path: Path) -> None:
     seen = run(sample, tmp_path, emacs_with("eglot"), config="eglot", probe="eglot.el")
     assert "attempt" in seen["command_recall"]
     checks.everything(seen, sample)
+    assert "gauge" in "".join(seen["symbol_opened"]["lines"]).lower()
 
 
 def test_lsp_mode(sample: Sample, tmp_path: Path) -> None:

@@ -74,9 +74,8 @@ def test_the_plugin(sample: Sample, tmp_path: Path, versions: tuple[str, str]) -
     seen = run(sample, tmp_path, program, config="nvim-plugin", more="nvim_plugin.lua")
     plugin(seen)
     checks.everything(seen, sample, virtual=True)
-    if versions[0] == "0.11":  # an older one cannot be asked to show a document
-        opened(seen, "lens_run", virtual=True)
-        opened(seen, "action_run", virtual=True)
+    opened(seen, "lens_run", virtual=True)
+    opened(seen, "action_run", virtual=True)
 
 
 def opened(seen: Seen, name: str, *, virtual: bool) -> None:

@@ -4,7 +4,8 @@
 --   :FunesWhy                                 sessions that have to do with the line you are on
 --   :FunesSessions [words of a title]         sessions, newest first
 --
--- In their lists <CR> opens the turn under the cursor as a read-only `funes:` document.
+-- In their lists <CR> opens the turn under the cursor as a read-only `funes:` document; there it
+-- follows a line that says `funes get`.
 
 local M = {}
 
@@ -108,7 +109,7 @@ local function show_hits(query, answer, pending)
   local lines, opens = {}, {}
   for _, hit in ipairs(answer.hits) do
     local uri = turn_uri(hit.session_id, hit.turn_uuid)
-    local place = hit.workdir ~= "" and hit.workdir or hit.session_id:sub(1, 8)
+    local place = hit.cwd ~= "" and hit.cwd or hit.workdir
     local head = ("%d. %s %s %s"):format(hit.rank, (hit.ts or ""):sub(1, 10), hit.harness, place)
     for _, line in ipairs({ head, unpack(vim.split(hit.text, "\n"), 1, 6) }) do
       table.insert(lines, #lines == 0 and line or (line == head and line or "    " .. line))
@@ -166,11 +167,36 @@ function M.why()
   end)
 end
 
---- Opens a `funes:` document.
-function M.open(uri)
+--- Opens a `funes:` document; `line`, from 0, is where reading begins.
+function M.open(uri, line)
   if uri then
     vim.cmd("edit " .. vim.fn.fnameescape(uri))
+    vim.b.funes_line = line
   end
+end
+
+-- Goes from a line of a document, such as "→ funes get …", to what it is about.
+local function follow(uri)
+  request("textDocument/definition", {
+    textDocument = { uri = uri },
+    position = { line = vim.fn.line(".") - 1, character = 0 },
+  }, function(place)
+    if type(place) == "table" and place.uri then
+      M.open(place.uri, place.range.start.line)
+    end
+  end)
+end
+
+-- What a lens or an action does is a document; an old Neovim cannot be told to show one.
+local function run_command(command)
+  request("workspace/executeCommand", {
+    command = command.command,
+    arguments = command.arguments,
+  }, function(answer)
+    if type(answer) == "table" and answer.uri and not answer.shown then
+      M.open(answer.uri, answer.line)
+    end
+  end)
 end
 
 -- Fills a buffer named by a `funes:` address; nothing of it is written anywhere. An old Neovim
@@ -181,13 +207,18 @@ local function read_document(event)
   vim.api.nvim_buf_set_option(buffer, "buftype", "nofile")
   vim.api.nvim_buf_set_option(buffer, "swapfile", false)
   request("funes/document", { uri = uri }, function(answer)
-    local text = type(answer) == "table" and answer.text or answer
     vim.api.nvim_buf_set_option(buffer, "modifiable", true)
-    vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(text, "\n"))
+    vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(answer.text, "\n"))
     vim.api.nvim_buf_set_option(buffer, "modifiable", false)
     vim.api.nvim_buf_set_option(buffer, "readonly", true)
     vim.api.nvim_buf_set_option(buffer, "filetype", "markdown")
+    if vim.api.nvim_get_current_buf() == buffer then
+      vim.fn.cursor((vim.b[buffer].funes_line or answer.line or 0) + 1, 1)
+    end
   end)
+  vim.keymap.set("n", "<CR>", function()
+    follow(uri)
+  end, { buffer = buffer, desc = "Go to the turn" })
 end
 
 local function root_of(file)
@@ -228,6 +259,11 @@ local function configuration(root)
     capabilities = capabilities,
     settings = M.options.settings,
     handlers = { ["$/progress"] = on_progress },
+    commands = {
+      ["funes.showRelated"] = run_command,
+      ["funes.recallSelection"] = run_command,
+      ["funes.whyLine"] = run_command,
+    },
     on_attach = function(_, buffer)
       refresh_lenses(buffer)
     end,

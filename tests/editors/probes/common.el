@@ -32,6 +32,27 @@
   (goto-char (point-min))
   (search-forward word))
 
+(defun probe-uri (answer)
+  "Return the address in ANSWER, which is a table or a list by client."
+  (if (hash-table-p answer) (gethash "uri" answer) (plist-get answer :uri)))
+
+(defun probe-definition (ask)
+  "Go from the list of a file's sessions to a turn; ASK sends a request and returns its answer.
+What these clients cannot do by themselves is asked for, and what is opened are real files."
+  (let* ((about (vector (list :uri (concat "file://" buffer-file-name))))
+         (command (list :command "funes.showRelated" :arguments about))
+         (list-uri (probe-uri (funcall ask "workspace/executeCommand" command)))
+         (line (with-current-buffer (find-file-noselect (substring list-uri (length "file://")))
+                 (goto-char (point-min))
+                 (re-search-forward "^→ funes get")
+                 (1- (line-number-at-pos))))
+         (place (funcall ask "textDocument/definition"
+                         (list :textDocument (list :uri list-uri)
+                               :position (list :line line :character 0)))))
+    (with-current-buffer (find-file-noselect
+                          (substring (probe-uri place) (length "file://")))
+      (probe-opened))))
+
 (defun probe-opened ()
   "Describe the buffer that is shown."
   (list :name (or buffer-file-name (buffer-name))

@@ -61,11 +61,13 @@
   (probe-to-word "def get")
   (list :result (vconcat (eglot-code-actions (line-beginning-position) (point)))))
 (probe-step "definition"
-  (probe-to-word "def get")
-  (save-window-excursion
-    (let ((found (xref-backend-definitions 'eglot (xref-backend-identifier-at-point 'eglot))))
-      (with-current-buffer (marker-buffer (xref-location-marker (xref-item-location (car found))))
-        (probe-opened)))))
+  (probe-definition (lambda (method params)
+                      (jsonrpc-request probe-server (intern (concat ":" method)) params))))
+(probe-step "symbol_opened"
+  (with-current-buffer (marker-buffer (xref-location-marker
+                                       (xref-item-location
+                                        (car (xref-backend-apropos 'eglot probe-title)))))
+    (probe-opened)))
 ;; This client shows no progress itself: the request carries a token, and what is told is kept.
 (cl-defmethod eglot-handle-notification (_server (_method (eql $/progress)) &key token value
                                                  &allow-other-keys)

@@ -73,13 +73,12 @@
 (probe-step "symbols"
   (vconcat (mapcar #'xref-item-summary (xref-backend-apropos 'xref-lsp probe-title))))
 (probe-step "actions"
-  (probe-to-word "def get")
+  (transient-mark-mode 1)
+  (probe-to-word "def ")
+  (push-mark (line-beginning-position) t t)
   (list :result (vconcat (lsp-code-actions-at-point))))
 (probe-step "definition"
-  (probe-to-word "def get")
-  (let ((found (xref-backend-definitions 'xref-lsp (propertize "get" 'identifier-at-point t))))
-    (with-current-buffer (marker-buffer (xref-location-marker (xref-item-location (car found))))
-      (probe-opened))))
+  (probe-definition (lambda (method params) (lsp-request method params))))
 (defvar probe-kinds nil)
 (setq lsp-progress-function
       (let ((shown (default-value 'lsp-progress-function)))

@@ -175,17 +175,11 @@ end)
 
 -- Does something after which another document is shown, and describes that.
 local function opened_by(run)
-  vim.api.nvim_set_current_win(window)
-  vim.api.nvim_set_current_buf(buffer)
+  local from = vim.api.nvim_get_current_buf()
   run()
-  local name = wait_for(function()
-    return vim.api.nvim_get_current_buf() ~= buffer and vim.api.nvim_buf_get_name(0)
-  end)
-  if name and vim.bo.buftype == "quickfix" then
-    vim.cmd("cfirst")
-  end
   wait_for(function()
-    return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false)) ~= ""
+    return vim.api.nvim_get_current_buf() ~= from
+      and table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false)) ~= ""
   end)
   return {
     name = vim.api.nvim_buf_get_name(0),
@@ -194,33 +188,41 @@ local function opened_by(run)
   }
 end
 
+-- A person chooses among what is offered.
+vim.ui.select = function(items, options, choose)
+  for number, item in ipairs(items) do
+    if options.format_item(item):find("Why") then
+      return choose(item, number)
+    end
+  end
+end
+step("action_run", function()
+  to_word("def get")
+  return opened_by(vim.lsp.buf.code_action)
+end)
+vim.api.nvim_set_current_win(window)
+vim.api.nvim_set_current_buf(buffer)
+
+step("lens_run", function()
+  vim.fn.cursor(1, 1)
+  return opened_by(vim.lsp.codelens.run)
+end)
+-- From a line of the document that is now shown to the turn it names.
 step("definition", function()
+  assert(vim.fn.search("^→ funes get") > 0, "no line leads on")
   return opened_by(function()
-    to_word("def get")
+    if vim.env.FUNES_PROBE_MORE then
+      vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes("<CR>", true, false, true), "x", false)
+      return
+    end
+    local shown = vim.api.nvim_get_current_buf()
+    wait_for(function()
+      return #vim.lsp.get_clients({ name = "funes", bufnr = shown }) > 0
+    end)
     vim.lsp.buf.definition()
   end)
 end)
-vim.cmd("silent! cclose")
-
-if modern then
-  step("lens_run", function()
-    return opened_by(function()
-      vim.fn.cursor(1, 1)
-      vim.lsp.codelens.run()
-    end)
-  end)
-  step("action_run", function()
-    return opened_by(function()
-      to_word("def get")
-      vim.lsp.buf.code_action({
-        apply = true,
-        filter = function(action)
-          return action.title:find("Why") ~= nil
-        end,
-      })
-    end)
-  end)
-end
+vim.api.nvim_set_current_win(window)
 vim.api.nvim_set_current_buf(buffer)
 
 -- The editor keeps progress by itself; looked at through its own handler.
