@@ -104,16 +104,51 @@ def priority(block_type: str, started_us: int | None, *, subagent: bool = False)
 class Catalog:
     """An open catalog; safe to share between threads."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path | None) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path | None, *, writable: bool = True
+    ) -> None:
         """Wrap an open connection; use `open_catalog`."""
         self._db = connection
         self._lock = threading.RLock()
         self._depth = 0
+        self._writable = writable
+        self._others: list[Catalog] = []
+        self._closed = False
         self.path = path
 
     def close(self) -> None:
         """Close the file."""
+        with self._lock:
+            self._closed = True
+            others, self._others = self._others, []
+        for other in others:
+            other.close()
         self._db.close()
+
+    @contextmanager
+    def reading(self) -> Iterator["Catalog"]:
+        """Give the catalog as it is now, whatever is written meanwhile; for one thread.
+
+        The writer's own, and one in memory, is given as it is.
+        """
+        if self._writable or self.path is None:
+            yield self
+            return
+        with self._lock:
+            other = self._others.pop() if self._others else None
+        other = other or open_catalog(self.path, writable=False)
+        try:
+            other._db.execute("BEGIN")
+            yield other
+        finally:
+            if other._db.in_transaction:
+                other._db.execute("ROLLBACK")
+            with self._lock:
+                keep = not self._closed
+                if keep:
+                    self._others.append(other)
+            if not keep:
+                other.close()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -208,6 +243,10 @@ class Catalog:
             ).fetchone()
         return int(found[0]) if found else 0
 
+    def embedded_total(self) -> int:
+        """Return how many rows are in the dataset."""
+        return int(self._one("SELECT coalesce(sum(chunks), 0) FROM embedded"))
+
     def known(self, ids: Sequence[str]) -> set[str]:
         """Return which of the rows are in the queue."""
         found: set[str] = set()
@@ -244,9 +283,15 @@ class Catalog:
             found += self._rows(f"WHERE id IN ({_marks(part)})", part)
         return found
 
-    def pending_session(self, session_id: str) -> list[Chunk]:
-        """Return a session's queued rows, in no fixed order."""
-        return self._rows("WHERE session_id = ?", (session_id,))
+    def pending_session(
+        self, session_id: str, *, first: int | None = None, last: int | None = None
+    ) -> list[Chunk]:
+        """Return a session's queued rows, in no fixed order, those of `seq` in a range if given."""
+        low = -_LATEST if first is None else first
+        high = _LATEST if last is None else last
+        return self._rows(
+            "WHERE session_id = ? AND coalesce(seq, 0) BETWEEN ? AND ?", (session_id, low, high)
+        )
 
     def pending_after(self, n: int, limit: int) -> tuple[list[Chunk], int]:
         """Return rows queued after the n-th ever, in order, and the number of the last one."""
@@ -514,7 +559,7 @@ def open_catalog(path: Path | None, *, writable: bool = True) -> Catalog:
         MemoryStateError: kind `missing` (only read), `newer_format`, `damaged` or `locked`.
         BackendError: kind `disk`: it cannot be written there.
     """
-    return Catalog(connect(path, writable=writable), path)
+    return Catalog(connect(path, writable=writable), path, writable=writable)
 
 
 def now_us() -> int:

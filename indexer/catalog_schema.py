@@ -163,7 +163,8 @@ def _prepare(db: sqlite3.Connection, path: Path | None, *, writable: bool) -> No
         db.execute("PRAGMA journal_mode = WAL")
         _make_tables(db)
     db.execute("PRAGMA synchronous = NORMAL")
-    db.execute("PRAGMA cache_size = -65536")
+    # Each thread that reads has a connection of its own.
+    db.execute(f"PRAGMA cache_size = -{65536 if writable else 8192}")
     db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
     db.execute(f"PRAGMA journal_size_limit = {_CHECKPOINT_PAGES * _PAGE_BYTES}")
     db.execute("SELECT count(*) FROM kv").fetchone()

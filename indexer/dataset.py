@@ -4,6 +4,7 @@ The columns, their order and types and the model stamp are those of memories tha
 share, so nothing of ours is kept in it. See docs/design.md, "Rows".
 """
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+_log = logging.getLogger(__name__)
 TABLE = "chunks"
 STAMP_KEY = b"embedding_model"
 _INTEGERS = frozenset({"seq", "block_idx", "split_idx"})
@@ -51,20 +53,6 @@ class DatasetState(Struct, frozen=True, kw_only=True):
     rows: int = 0
     version: int = 0
     reason: str = ""
-
-
-class Matrix(Struct, frozen=True, kw_only=True):
-    """Every vector of a memory, for exact search.
-
-    Attributes:
-        ids: Row ids in the order of the vectors.
-        vectors: (n, dim) float32, as stored (L2-normalised by the models used here).
-        columns: pyarrow Table of the other columns asked for, in the same order.
-    """
-
-    ids: list[str]
-    vectors: "np.ndarray[Any, np.dtype[np.float32]]"
-    columns: "pa.Table"
 
 
 def dataset_path(base: Path) -> Path:
@@ -196,6 +184,15 @@ class Dataset:
         """Read the newest version from now on."""
         self._table.checkout_latest()
 
+    def at(self, version: int | None) -> "Dataset":
+        """Return the dataset as it was at a version, whatever is written later; None: as it is."""
+        table = _open_table(self.path)
+        try:
+            table.checkout(table.version if version is None else version)
+        except Exception:  # see `state`; another program dropped old versions
+            _log.info("version %s of %s is gone", version, self.path)
+        return Dataset(table, self.path, stamp=self.stamp, dim=self.dim)
+
     def append(
         self, chunks: Sequence[Chunk], vectors: "np.ndarray[Any, np.dtype[np.float32]]"
     ) -> None:
@@ -261,20 +258,16 @@ class Dataset:
         for batch in self.scan(ROW_COLUMNS, batch_rows=batch_rows):
             yield _chunks(batch)
 
-    def matrix(self, columns: Sequence[str] = ()) -> Matrix:
-        """Return every vector with its row's id and some other columns."""
-        import numpy as np
+    def take(self, offsets: Sequence[int], columns: Sequence[str]) -> "pa.Table":
+        """Return rows by their place in the dataset, some columns of them, in no fixed order."""
+        wanted = [name for name in columns if name in self._names]
+        return self._table.take_offsets(list(offsets)).select(wanted).to_arrow()
+
+    def release(self) -> None:
+        """Give memory back that large reads have left."""
         import pyarrow as pa
 
-        wanted = [name for name in dict.fromkeys(columns) if name in self._names]
-        query = self._table.search().select([*dict.fromkeys(["id", "vector", *wanted])])
-        table = query.to_arrow()
-        flat = [part.flatten().to_numpy(zero_copy_only=False) for part in table["vector"].chunks]
-        vectors = np.concatenate(flat) if flat else np.zeros(0, dtype=np.float32)
-        others = table.select(wanted) if wanted else pa.table({})
-        return Matrix(
-            ids=table["id"].to_pylist(), vectors=vectors.reshape(-1, self.dim), columns=others
-        )
+        pa.default_memory_pool().release_unused()
 
     def nearest(
         self,

@@ -28,6 +28,14 @@ _SCAFFOLDING = ("<", "[", "Caveat:", "# AGENTS.md", "This session is being conti
 Progress = Callable[[str, int, int], None]
 
 
+def note_deletion(catalog: Catalog, dataset: Dataset) -> None:
+    """Note that rows have left the dataset with its present version."""
+    with catalog.transaction():
+        catalog.put("lance_version", dataset.version)
+        catalog.put("rows_left_at", dataset.version)
+        catalog.bump_generation()
+
+
 def finish_moves(catalog: Catalog, dataset: Dataset | None) -> None:
     """Settle rows whose append was begun: in the dataset they leave the queue, else they wait."""
     moving = catalog.moving()
@@ -49,13 +57,13 @@ def finish_removals(catalog: Catalog, dataset: Dataset | None, lexical: LexicalI
         return
     if dataset and (there := dataset.existing(ids)):
         dataset.delete_ids(sorted(there))
+        note_deletion(catalog, dataset)
     lexical.delete_ids(ids)
     lexical.add(catalog.pending_rows(ids))
     lexical.commit()
     with catalog.transaction():
         catalog.clear_removals()
-        if dataset:
-            catalog.put("lance_version", dataset.version)
+        catalog.bump_generation()
 
 
 def adopt(
@@ -77,7 +85,7 @@ def adopt(
             catalog.add_pending(dataset.rows(sorted(twice)))
             catalog.add_removals(twice)
         catalog.put("lexical_id", "")
-        catalog.put("lance_version", dataset.version)
+        note_deletion(catalog, dataset)  # what another program did is not known
     return True
 
 
@@ -106,7 +114,9 @@ def catch_up(lexical: LexicalIndex, catalog: Catalog) -> None:
             return
         lexical.add(rows, replace=True)
         lexical.commit()
-        catalog.put("lexical_upto", last)
+        with catalog.transaction():
+            catalog.put("lexical_upto", last)
+            catalog.bump_generation()
 
 
 def fill(

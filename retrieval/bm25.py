@@ -3,13 +3,13 @@
 import numpy as np
 
 from funes_ls.indexer.lexical import LexicalQuery
-from funes_ls.indexer.memory import Memory
+from funes_ls.indexer.memory import MemoryView
 from funes_ls.retrieval.fuse import Leg
 from funes_ls.retrieval.limits import Limits
 from funes_ls.retrieval.query import WORDS_CHARS, shorten
 
 
-def search_words(memory: Memory, text: str, limits: Limits, limit: int) -> Leg:
+def search_words(memory: MemoryView, text: str, limits: Limits, limit: int) -> Leg:
     """Return the chunks that share most with the question's words within the limits.
 
     Args:

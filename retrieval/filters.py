@@ -8,7 +8,7 @@ from msgspec import Struct
 from funes_ls.indexer.catalog import Catalog, Session
 from funes_ls.indexer.catalog_filters import SessionFilter
 from funes_ls.indexer.errors import MemoryStateError, UsageError
-from funes_ls.indexer.memory import Memory
+from funes_ls.indexer.memory import MemoryView
 from funes_ls.indexer.model import BLOCK_TYPES, HARNESSES
 from funes_ls.retrieval import paths
 from funes_ls.retrieval.answers import RecallFilter
@@ -36,7 +36,7 @@ class Resolved(Struct, frozen=True, kw_only=True):
 
 
 def resolve(
-    wanted: RecallFilter, memory: Memory, *, now_us: int, zone: tzinfo | None = None
+    wanted: RecallFilter, memory: MemoryView, *, now_us: int, zone: tzinfo | None = None
 ) -> Resolved:
     """Return the limits of a filter.
 

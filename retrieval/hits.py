@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from funes_ls.indexer.catalog import Session
-from funes_ls.indexer.memory import Memory, Row
+from funes_ls.indexer.memory import MemoryView, Row
 from funes_ls.indexer.times import format_us, parse_ts
 from funes_ls.retrieval.answers import Hit, get_command
 from funes_ls.retrieval.fold import turn_key
@@ -17,7 +17,7 @@ from funes_ls.retrieval.surroundings import Surroundings
 _AHEAD = 10
 
 
-def hits_of(work: Plan, memory: Memory, passages: Sequence[Ranked]) -> tuple[Hit, ...]:
+def hits_of(work: Plan, memory: MemoryView, passages: Sequence[Ranked]) -> tuple[Hit, ...]:
     """Return the first `k` passages as hits; one whose final form is already there is skipped."""
     seen: set[tuple[str, str, int]] = set()
     hits: list[Hit] = []
@@ -45,7 +45,7 @@ def shown_ts(row: Row) -> str:
 
 
 def _hit(
-    work: Plan, memory: Memory, passage: Ranked, row: Row, around: Surroundings, *, rank: int
+    work: Plan, memory: MemoryView, passage: Ranked, row: Row, around: Surroundings, *, rank: int
 ) -> Hit:
     request = work.request
     session = memory.catalog.session(row.session_id) or Session(session_id=row.session_id)

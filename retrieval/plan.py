@@ -5,7 +5,7 @@ from datetime import tzinfo
 from msgspec import Struct
 
 from funes_ls.indexer.errors import FunesError
-from funes_ls.indexer.memory import Memory
+from funes_ls.indexer.memory import MemoryView
 from funes_ls.indexer.model import BLOCK_TYPES, HARNESSES
 from funes_ls.retrieval import filters
 from funes_ls.retrieval import query as queries
@@ -37,7 +37,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 def plan(
-    request: RecallRequest, memory: Memory, *, now_us: int, zone: tzinfo | None = None
+    request: RecallRequest, memory: MemoryView, *, now_us: int, zone: tzinfo | None = None
 ) -> Plan:
     """Return what a request comes down to in a memory.
 
@@ -56,7 +56,7 @@ def plan(
 
 
 def _take_inline(
-    wanted: RecallFilter, text: str, memory: Memory, now_us: int, zone: tzinfo | None
+    wanted: RecallFilter, text: str, memory: MemoryView, now_us: int, zone: tzinfo | None
 ) -> tuple[RecallFilter, str, list[str]]:
     """Take `key:value` parts as filters where that makes sense, and leave them as words else."""
     taken: list[queries.Inline] = []
@@ -74,7 +74,7 @@ def _take_inline(
     return wanted, rest, notes
 
 
-def _is_meant(inline: queries.Inline, memory: Memory, now_us: int, zone: tzinfo | None) -> bool:
+def _is_meant(inline: queries.Inline, memory: MemoryView, now_us: int, zone: tzinfo | None) -> bool:
     if inline.field == "block_type":
         return inline.value in BLOCK_TYPES
     if inline.field == "harness":

@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from funes_ls.indexer.catalog import Catalog
-from funes_ls.indexer.memory import Memory, Row
+from funes_ls.indexer.memory import MemoryView, Row
 from funes_ls.retrieval.answers import Explain
 from funes_ls.retrieval.context import with_context
 from funes_ls.retrieval.echo import past_echoes
@@ -32,7 +32,7 @@ class Ranked(Struct, frozen=True, kw_only=True):
 
 
 def ranked(
-    work: Plan, memory: Memory, pool: Pool, *, limit: int, reranker: Reranker | None = None
+    work: Plan, memory: MemoryView, pool: Pool, *, limit: int, reranker: Reranker | None = None
 ) -> list[Ranked]:
     """Return the passages of a pool, best first, each once and one per turn.
 

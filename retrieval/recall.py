@@ -6,14 +6,15 @@ fold → rerank → age → final form and neighbours. Between them the asker ma
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from funes_ls.indexer.errors import FunesError
-from funes_ls.indexer.memory import Memory
+from funes_ls.indexer.memory import MemoryView
 from funes_ls.retrieval import bm25, vector
 from funes_ls.retrieval.answers import IsCancelled, RecallAnswer, RecallRequest
 from funes_ls.retrieval.fuse import Leg, mix
@@ -62,6 +63,14 @@ class Legs(Struct, frozen=True, kw_only=True):
         return any(leg is not None and len(leg.ids) >= limit for leg in (self.words, self.vector))
 
 
+class _Words(Struct, frozen=True, kw_only=True):
+    """What the words leg found when it was asked for so many rows, and how it fared."""
+
+    leg: Leg | None
+    state: str
+    limit: int
+
+
 def never() -> bool:
     """Say that nobody has lost interest."""
     return False
@@ -69,7 +78,7 @@ def never() -> bool:
 
 def recall(
     request: RecallRequest,
-    memory: Memory,
+    memory: MemoryView,
     embedder: "Embedder | None",
     *,
     now_us: int,
@@ -93,42 +102,7 @@ def recall(
         MemoryStateError: The memory lacks what a filter asks of it.
         FunesError: kind `cancelled`.
     """
-    clock = _Clock(cancelled)
-    work = plan(request, memory, now_us=now_us, zone=zone)
-    clock.lap("plan")
-    question = encode(work, memory, embedder)
-    clock.lap("encode")
-    return _answer(work, memory, question, clock, reranker)
-
-
-def recall_words(
-    request: RecallRequest,
-    memory: Memory,
-    *,
-    now_us: int,
-    zone: tzinfo | None = None,
-    cancelled: IsCancelled = never,
-) -> RecallAnswer:
-    """Return what the words leg alone answers, in a fraction of the time; see `recall`."""
-    clock = _Clock(cancelled)
-    work = plan(request, memory, now_us=now_us, zone=zone)
-    clock.lap("plan")
-    return _answer(work, memory, Question(state="pending"), clock, None)
-
-
-def recall_staged(
-    request: RecallRequest,
-    memory: Memory,
-    embedder: "Embedder | None",
-    *,
-    now_us: int,
-    zone: tzinfo | None = None,
-    cancelled: IsCancelled = never,
-    reranker: Reranker | None = None,
-) -> Iterator[RecallAnswer]:
-    """Yield the answer of the words leg, then the whole one; see `recall`."""
-    yield recall_words(request, memory, now_us=now_us, zone=zone, cancelled=cancelled)
-    yield recall(
+    stages = recall_staged(
         request,
         memory,
         embedder,
@@ -136,14 +110,72 @@ def recall_staged(
         zone=zone,
         cancelled=cancelled,
         reranker=reranker,
+        words_first=False,
     )
+    with closing(stages):
+        return next(stages)
 
 
-def encode(work: Plan, memory: Memory, embedder: "Embedder | None") -> Question:
+def recall_words(
+    request: RecallRequest,
+    memory: MemoryView,
+    *,
+    now_us: int,
+    zone: tzinfo | None = None,
+    cancelled: IsCancelled = never,
+) -> RecallAnswer:
+    """Return what the words leg alone answers, in a fraction of the time; see `recall`."""
+    clock = _Clock(cancelled)
+    with memory.snapshot() as now:
+        work = plan(request, now, now_us=now_us, zone=zone)
+        clock.lap("plan")
+        return _answer(work, now, Question(state="pending"), clock, None)
+
+
+def recall_staged(
+    request: RecallRequest,
+    memory: MemoryView,
+    embedder: "Embedder | None",
+    *,
+    now_us: int,
+    zone: tzinfo | None = None,
+    cancelled: IsCancelled = never,
+    reranker: Reranker | None = None,
+    words_first: bool = True,
+) -> Generator[RecallAnswer, None, None]:
+    """Yield the answer of the words leg, then the whole one, both of one generation; see `recall`.
+
+    Args:
+        request: The question.
+        memory: Where to look.
+        embedder: The model of the memory's vectors, None when it is not at hand.
+        now_us: UTC µs that ages and relative times count from.
+        zone: The user's zone; None for the machine's.
+        cancelled: Asked between stages.
+        reranker: Reorders the top candidates of the whole answer.
+        words_first: False yields the whole answer only.
+    """
+    clock = _Clock(cancelled)
+    with memory.snapshot() as now:
+        work = plan(request, now, now_us=now_us, zone=zone)
+        clock.lap("plan")
+        words = _words(work, now, _first_limit(work))
+        clock.lap("words")
+        if words_first:
+            yield _answer(work, now, Question(state="pending"), clock, None, words)
+            clock = _Clock(cancelled)
+        question = encode(work, now, embedder)
+        clock.lap("encode")
+        yield _answer(work, now, question, clock, reranker, words)
+
+
+def encode(work: Plan, memory: MemoryView, embedder: "Embedder | None") -> Question:
     """Return the question's vector, or why the vector leg cannot run."""
     dataset = memory.dataset
     if work.request.vector_weight <= 0.0:
         return Question(state="off")
+    if not memory.attached:
+        return Question(state="pending")
     if dataset is None or not dataset.count():
         return Question(state="empty")
     if embedder is None:
@@ -166,19 +198,20 @@ def encode(work: Plan, memory: Memory, embedder: "Embedder | None") -> Question:
     return Question(state="ran", vector=query)
 
 
-def words_leg(work: Plan, memory: Memory, limit: int) -> tuple[Leg | None, str]:
+def _words(work: Plan, memory: MemoryView, limit: int) -> "_Words":
     """Return what the words leg finds and how it fared."""
     if work.request.vector_weight >= 1.0:
-        return None, "off"
+        return _Words(leg=None, state="off", limit=limit)
     try:
-        return bm25.search_words(memory, work.text, work.limits, limit), "ran"
+        leg = bm25.search_words(memory, work.text, work.limits, limit)
     except _FAILURES as exc:
         _log.warning("the words leg failed: %s", type(exc).__name__)
-        return None, "failed"
+        return _Words(leg=None, state="failed", limit=limit)
+    return _Words(leg=leg, state="ran", limit=limit)
 
 
 def vector_leg(
-    work: Plan, memory: Memory, question: Question, limit: int
+    work: Plan, memory: MemoryView, question: Question, limit: int
 ) -> tuple[Leg | None, str]:
     """Return what the vector leg finds and how it fared."""
     if question.vector is None:
@@ -190,35 +223,43 @@ def vector_leg(
         return None, "failed"
 
 
-def _both_legs(work: Plan, memory: Memory, question: Question, limit: int, clock: "_Clock") -> Legs:
-    words, words_state = words_leg(work, memory, limit)
-    clock.lap("words")
-    vectors, vector_state = vector_leg(work, memory, question, limit)
+def _both_legs(
+    work: Plan, memory: MemoryView, question: Question, words: _Words, clock: "_Clock"
+) -> Legs:
+    found, vector_state = vector_leg(work, memory, question, words.limit)
     cosines: dict[str, float] = {}
-    if words is not None and vectors is not None and question.vector is not None:
-        known = set(vectors.ids)
-        rest = [id_ for id_ in words.ids if id_ not in known]
+    if words.leg is not None and found is not None and question.vector is not None:
+        known = set(found.ids)
+        rest = [id_ for id_ in words.leg.ids if id_ not in known]
         cosines = vector.cosines(memory, question.vector, rest)
     clock.lap("vector")
     return Legs(
-        words=words,
-        vector=vectors,
+        words=words.leg,
+        vector=found,
         cosines=cosines,
-        states={"words": words_state, "vector": vector_state},
+        states={"words": words.state, "vector": vector_state},
     )
+
+
+def _first_limit(work: Plan) -> int:
+    return max(LEG_POOL, 4 * work.request.k)
 
 
 def _answer(
     work: Plan,
-    memory: Memory,
+    memory: MemoryView,
     question: Question,
     clock: "_Clock",
     reranker: Reranker | None,
+    words: _Words | None = None,
 ) -> RecallAnswer:
     """Search, widening the pool while copies leave too few hits, and put the answer together."""
-    limit = max(LEG_POOL, 4 * work.request.k)
+    limit = _first_limit(work)
     while True:
-        legs = _both_legs(work, memory, question, limit, clock)
+        if words is None or words.limit != limit:
+            words = _words(work, memory, limit)
+            clock.lap("words")
+        legs = _both_legs(work, memory, question, words, clock)
         pool = mix(
             legs.words,
             legs.vector,
@@ -242,7 +283,7 @@ def _answer(
     )
 
 
-def _leg_notes(memory: Memory, question: Question, states: dict[str, str]) -> list[str]:
+def _leg_notes(memory: MemoryView, question: Question, states: dict[str, str]) -> list[str]:
     """Say what a person should know of how complete the answer is."""
     notes: list[str] = []
     if states["words"] == "failed":
@@ -253,7 +294,7 @@ def _leg_notes(memory: Memory, question: Question, states: dict[str, str]) -> li
         notes.append("Answered by words only: the vectors could not be searched.")
     waiting = memory.catalog.pending_count()
     if waiting:
-        total = waiting + (memory.dataset.count() if memory.dataset else 0)
+        total = waiting + memory.embedded_count()
         notes.append(f"{waiting:,} of {total:,} chunks are found by words only so far.")
     return notes
 

@@ -2,12 +2,12 @@
 
 from funes_ls.indexer.catalog import Session
 from funes_ls.indexer.catalog_filters import SessionFilter
-from funes_ls.indexer.memory import Memory
+from funes_ls.indexer.memory import MemoryView
 from funes_ls.retrieval.filters import touched
 from funes_ls.retrieval.paths import normal
 
 
-def touching(memory: Memory, path: str) -> list[Session]:
+def touching(memory: MemoryView, path: str) -> list[Session]:
     """Return the sessions that touched a file, newest first.
 
     Args:

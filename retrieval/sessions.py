@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from funes_ls.indexer.catalog import Session
 from funes_ls.indexer.errors import UsageError
-from funes_ls.indexer.memory import Memory
+from funes_ls.indexer.memory import MemoryView
 from funes_ls.retrieval.answers import RecallFilter
 from funes_ls.retrieval.filters import harness_facet, matching_sessions
 from funes_ls.retrieval.timespec import time_range
@@ -36,7 +36,7 @@ class SessionsAnswer(Struct, frozen=True, kw_only=True):
 
 
 def list_sessions(
-    request: SessionsRequest, memory: Memory, *, now_us: int, zone: tzinfo | None = None
+    request: SessionsRequest, memory: MemoryView, *, now_us: int, zone: tzinfo | None = None
 ) -> SessionsAnswer:
     """Return the sessions of a memory that a filter lets through.
 

@@ -135,7 +135,6 @@ def test_words_are_there_while_the_rest_is_loaded(
         return real(*args, **more)
 
     monkeypatch.setattr(module, "open_memory", slow)
-    monkeypatch.setattr("funes_ls.indexer.dataset_early._native", _native)
     warming = threading.Thread(target=kept.warm_up)
     warming.start()
     assert begun.wait(20)
@@ -148,12 +147,6 @@ def test_words_are_there_while_the_rest_is_loaded(
     stages.close()
     warming.join(20)
     assert kept.known()[0] > 0
-
-
-def _native() -> Any:
-    from lancedb import _lancedb
-
-    return _lancedb
 
 
 def test_a_model_that_is_not_here_is_asked_for_again_only_after_a_while(

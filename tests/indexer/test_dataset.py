@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import lancedb
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -63,19 +62,6 @@ def test_a_session_reads_in_its_order(tmp_path: Path) -> None:
         (1, 0),
         (2, 0),
     ]
-
-
-def test_the_matrix_holds_every_vector_beside_its_columns(filled: Dataset) -> None:
-    chunks = [*rows(20), *rows(3, session="s2")]
-    matrix = filled.matrix(["session_id", "seq"])
-    assert matrix.ids == [chunk.id for chunk in chunks]
-    assert matrix.vectors.dtype == np.float32
-    np.testing.assert_allclose(matrix.vectors, vectors(chunks), rtol=1e-6)
-    assert matrix.columns["session_id"].to_pylist() == ["s1"] * 20 + ["s2"] * 3
-
-
-def test_an_empty_matrix_keeps_its_width(tmp_path: Path) -> None:
-    assert lance.create(tmp_path, stamp=STAMP, dim=DIM).matrix().vectors.shape == (0, DIM)
 
 
 def test_nearest_obeys_its_condition_before_the_cut(filled: Dataset) -> None:
@@ -161,7 +147,7 @@ def test_memories_from_before_some_columns_are_read(tmp_path: Path) -> None:
     opened = lance.open_dataset(tmp_path, stamp="any/model", dim=DIM)  # no stamp: tolerated
     read = opened.rows([chunk.id])[0]
     assert (read.harness, read.repo, read.text) == ("", "", chunk.text)
-    assert opened.matrix(["harness", "seq"]).columns.column_names == ["seq"]
+    assert opened.take([0], ["harness", "seq"]).column_names == ["seq"]
 
 
 def test_vectors_that_do_not_fit_are_refused(filled: Dataset) -> None:

@@ -8,6 +8,7 @@ from funes_ls.indexer.catalog import Session
 from funes_ls.indexer.embedding import Embedder
 from funes_ls.indexer.errors import FunesError, UsageError
 from funes_ls.indexer.memory import Memory
+from funes_ls.retrieval import bm25
 from funes_ls.retrieval.answers import RecallAnswer, RecallFilter, RecallRequest
 from funes_ls.retrieval.recall import recall, recall_staged, recall_words
 from tests.retrieval.building import NOW_US, memory_of, said
@@ -97,7 +98,7 @@ def test_a_failing_leg_leaves_the_answer_to_the_other(
         raise ValueError("damaged")
 
     with memory_of(funes_home, TALK, embedder=embedder) as memory:
-        monkeypatch.setattr(memory, "search_words", broken)
+        monkeypatch.setattr(bm25, "search_words", broken)
         answer = ask(memory, "mixer port", embedder=embedder)
     assert answer.legs == {"words": "failed", "vector": "ran"}
     assert answer.hits[0].session_id == "beta"
