@@ -4,7 +4,14 @@
 set -eu
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+unset FUNES_HOME FUNES_ENGINE FUNES_MEMORY
+clean() {
+    # The engine that the commands below start is of the installed wheel, and of $work's home.
+    [ ! -x "$work/venv/bin/funes" ] || [ -z "${FUNES_HOME-}" ] || "$work/venv/bin/funes" engine stop -q >/dev/null || true
+    rm -rf "$work"
+}
+trap clean EXIT
+trap 'exit 130' INT TERM
 
 python -m build --no-isolation --outdir "$work/dist" . > "$work/build.log" 2>&1 ||
     { cat "$work/build.log" >&2; exit 1; }
@@ -26,6 +33,10 @@ grep -q 'funes recall' help.txt
 "$work/venv/bin/funes" index --yes
 "$work/venv/bin/funes" recall -k 3 "which rounding do banks use for fees" > answer.txt
 grep -q 'half away from zero' answer.txt
+"$work/venv/bin/funes" recall -k 3 --no-engine "which rounding do banks use for fees" > again.txt
+cmp answer.txt again.txt
+"$work/venv/bin/funes" engine status | grep -q '^engine    process'
+"$work/venv/bin/funes-ls" --version | grep -q funes-ls
 "$work/venv/bin/python" -c '
 import pathlib, funes_ls
 where = pathlib.Path(funes_ls.__file__)

@@ -48,7 +48,7 @@ def _redrawn(params: Params, args: argparse.Namespace) -> None:
 
     def partial(answer: Any) -> None:
         nonlocal rows
-        size = os.get_terminal_size(sys.stdout.fileno())
+        size = os.get_terminal_size(1)
         text = render.recall_text(as_object(answer), explain=args.explain)
         lines = fitted(text, columns=size.columns, rows=size.lines - 2)
         dim, reset = (_DIM, _RESET) if use_color(True) else ("", "")
