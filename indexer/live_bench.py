@@ -10,7 +10,7 @@ from funes_ls.indexer.crash_marks import CrashMarks
 from funes_ls.indexer.errors import FunesError
 from funes_ls.indexer.live_model import ModelLoader
 from funes_ls.indexer.live_queue import LiveQueue
-from funes_ls.indexer.live_state import Changed, Moved
+from funes_ls.indexer.live_state import Changed
 from funes_ls.indexer.live_vectors import VectorWork
 from funes_ls.indexer.live_work import Places, WordsWork, run_apart
 from funes_ls.indexer.memory import Memory
@@ -19,6 +19,7 @@ from funes_ls.indexer.progress import Cancelled, IndexEvent, Meter, Progress
 
 if TYPE_CHECKING:
     from funes_ls.indexer.embedding import Embedder
+    from funes_ls.indexer.memory_held import Moved
 
 _log = logging.getLogger(__name__)
 
@@ -271,7 +272,7 @@ class Bench:
         self.moved(moved)
         return True
 
-    def moved(self, moved: Moved | None) -> None:
+    def moved(self, moved: "Moved | None") -> None:
         """Say that rows went into the dataset, and count what makes it untidy."""
         if moved is None:
             return

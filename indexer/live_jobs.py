@@ -78,13 +78,12 @@ def _vectors(handle: JobHandle, bench: Bench) -> Work:
     total = bench.count(now=True)
     if not total:
         return
-    bench.embedder(now=True)
-    while bench.loader.is_loading and not handle.is_cancelled:
-        bench.phase = "model"
-        yield _POLL_S
+    for _ in range(2):  # a load under way may be one that fetches nothing
+        if bench.embedder(now=True) is None:
+            yield from _loaded(handle, bench)
     started, before = time.monotonic(), bench.vectors.embedded
     meter = Meter(total, clock=time.monotonic)
-    while not handle.is_cancelled and (left := bench.count()):
+    while not handle.is_cancelled and bench.count():
         if not job.finish and time.monotonic() - started >= job.budget_s:
             report.stopped = "budget"
             break
@@ -100,7 +99,7 @@ def _vectors(handle: JobHandle, bench: Bench) -> Work:
         event = IndexEvent(
             phase="vectors",
             done=done,
-            total=max(total, vectors.embedded + left),
+            total=max(total, vectors.embedded + bench.count()),
             rate=meter.rate,
             eta_s=meter.eta_s(),
             tier=bench.vectors.tier,
@@ -112,6 +111,12 @@ def _vectors(handle: JobHandle, bench: Bench) -> Work:
     report.vectors.embedded = bench.vectors.embedded - before
     report.vectors.seconds = time.monotonic() - started
     report.vectors.left = bench.count(now=True)
+
+
+def _loaded(handle: JobHandle, bench: Bench) -> Work:
+    while bench.loader.is_loading and not handle.is_cancelled:
+        bench.phase = "model"
+        yield _POLL_S
 
 
 def _counted(handle: JobHandle, bench: Bench) -> Work:

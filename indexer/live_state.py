@@ -9,23 +9,15 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from funes_ls.indexer.errors import FunesError
-from funes_ls.indexer.model import Chunk
 from funes_ls.indexer.pipeline import VectorsReport, WordsReport
 from funes_ls.indexer.progress import Progress, ignore_progress
 from funes_ls.indexer.traces.base import TraceSource
 
 if TYPE_CHECKING:
-    import numpy as np
+    from funes_ls.indexer.memory_held import Moved
 
 #: More sessions than this changed at once are told as `()`: many.
 MOST_SESSIONS = 200
-
-
-class Moved(Struct, frozen=True, kw_only=True):
-    """Rows that went into the dataset in one step, with their (n, dim) float32 vectors."""
-
-    rows: Sequence[Chunk]
-    vectors: "np.ndarray[Any, np.dtype[np.float32]]"
 
 
 class Changed(Struct, frozen=True, kw_only=True):
@@ -39,7 +31,7 @@ class Changed(Struct, frozen=True, kw_only=True):
 
     generation: int
     sessions: tuple[str, ...] = ()
-    moved: Moved | None = None
+    moved: "Moved | None" = None
 
 
 class LiveState(Struct, frozen=True, kw_only=True):

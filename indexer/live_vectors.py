@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from funes_ls.indexer.live_state import Moved
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import TIERS, Chunk
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from funes_ls.indexer.embedding import Embedder
+    from funes_ls.indexer.memory_held import Moved
 
 _log = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class VectorWork:
 
     def touched_step(
         self, memory: Memory, embedder: "Embedder", *, interrupted: Asked
-    ) -> Moved | None:
+    ) -> "Moved | None":
         """Embed for a slice of time, and move what is embedded when that is due."""
         batch = self._batches.get(True)
         if self._touched and (batch is None or len(batch.rows) < _TOUCHED_ROWS):
@@ -126,7 +126,7 @@ class VectorWork:
 
     def background_step(
         self, memory: Memory, embedder: "Embedder", *, interrupted: Asked
-    ) -> Moved | None:
+    ) -> "Moved | None":
         """Embed the queue's first rows for a slice of time; move a batch that is whole."""
         if not self.has_background(memory):
             return None
@@ -147,7 +147,7 @@ class VectorWork:
         """Return how many embedded rows wait for the move."""
         return sum(len(batch.embedded) for batch in self._batches.values())
 
-    def flush(self, memory: Memory, embedder: "Embedder") -> Moved | None:
+    def flush(self, memory: Memory, embedder: "Embedder") -> "Moved | None":
         """Move everything embedded so far."""
         kept = {row.id: row for batch in self._batches.values() for row in batch.embedded}
         self._batches.clear()
@@ -181,7 +181,7 @@ class VectorWork:
                 close()
         batch.waiting = deque(row for row in rows if row.text not in self._known)
 
-    def _move(self, touched: bool, memory: Memory, embedder: "Embedder") -> Moved | None:
+    def _move(self, touched: bool, memory: Memory, embedder: "Embedder") -> "Moved | None":
         batch = self._batches[touched]
         moved = self._moved(batch.embedded, memory, embedder)
         if batch.waiting:
@@ -192,7 +192,7 @@ class VectorWork:
 
     def _moved(
         self, embedded: Sequence[Chunk], memory: Memory, embedder: "Embedder"
-    ) -> Moved | None:
+    ) -> "Moved | None":
         """Move rows that are still in the queue as they were; others went or changed meanwhile."""
         import numpy as np
 
@@ -201,6 +201,6 @@ class VectorWork:
         if not rows:
             return None
         vectors = np.stack([self._known[row.text] for row in rows])
-        memory.move(rows, vectors, stamp=embedder.stamp)
+        moved = memory.move(rows, vectors, stamp=embedder.stamp)
         self.embedded += len(rows)
-        return Moved(rows=rows, vectors=vectors)
+        return moved

@@ -11,12 +11,12 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from funes_ls.indexer.crash_marks import CrashMarks
 from funes_ls.indexer.ingest import is_current
 from funes_ls.indexer.live_queue import Forget
-from funes_ls.indexer.live_state import MOST_SESSIONS, Changed, Moved
+from funes_ls.indexer.live_state import MOST_SESSIONS, Changed
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.pipeline import (
     Task,
@@ -28,6 +28,9 @@ from funes_ls.indexer.pipeline import (
 )
 from funes_ls.indexer.progress import Cancelled, IndexEvent, Progress
 from funes_ls.indexer.traces import TraceSource, Unit, units_of
+
+if TYPE_CHECKING:
+    from funes_ls.indexer.memory_held import Moved
 
 _log = logging.getLogger(__name__)
 
@@ -170,7 +173,7 @@ class WordsWork:
         if changed:
             self.tell(changed)
 
-    def tell(self, sessions: Sequence[str], moved: Moved | None = None) -> None:
+    def tell(self, sessions: Sequence[str], moved: "Moved | None" = None) -> None:
         """Say that the rows of sessions changed."""
         named = tuple(sessions) if len(sessions) <= MOST_SESSIONS else ()
         self._told(Changed(generation=self._memory.generation, sessions=named, moved=moved))

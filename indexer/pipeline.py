@@ -42,6 +42,8 @@ _CACHED_TEXTS = 20_000
 #: Traces whose rows are queued in one change, at most, and their bytes in all.
 _GROUP_UNITS = 50
 _GROUP_BYTES = 4 << 20
+#: How long the process that reads ahead is waited for before somebody else may have a turn.
+_READY_S = 0.05
 #: Kinds of error that say our own storage failed, and not a trace.
 OWN_FAILURES = frozenset({"disk", "locked", "damaged"})
 
@@ -193,6 +195,8 @@ def words_steps(
         for group in _groups(tasks):
             left = deque(group)
             while left:
+                while not ahead.is_ready(left[0].unit, wait_s=_READY_S):
+                    yield None
                 began = time.monotonic()
                 big = left[0].unit.size > _GROUP_BYTES
                 with nullcontext() if big else memory.one_change():

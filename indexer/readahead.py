@@ -4,6 +4,7 @@ One worker reads the units in the order they are asked for; what it gives is wha
 would give. If it cannot be started or dies, the rest is read here.
 """
 
+import queue
 import subprocess
 import sys
 import threading
@@ -21,6 +22,9 @@ from funes_ls.indexer.traces.worker import Frame, read_message, request_of, writ
 #: Less than this to read, and a second process costs more than it saves.
 WORTH_BYTES = 16 * 1024 * 1024
 
+#: What the worker has read and nobody has written yet.
+_FRAMES_AHEAD = 8
+
 #: A unit, its reader, and the state to resume from.
 Wanted = tuple[Unit, TraceSource, bytes | None]
 
@@ -32,27 +36,88 @@ class ReadAhead:
         """Read from a worker that was asked for the announced keys; None reads all here."""
         self._worker = worker
         self._announced = announced
-        self._decoder = msgspec.msgpack.Decoder(Frame)
+        self._frames = _Frames(worker.stdout) if worker and worker.stdout else None
 
     def read(self, unit: Unit, source: TraceSource, *, resume: bytes | None) -> Reading:
         """Return the reading of a unit; the one before it must have been read to its end."""
-        if self._worker is None or unit.key not in self._announced:
+        if self._frames is None or unit.key not in self._announced:
             return source.read(unit, resume=resume)
         self._announced.discard(unit.key)
         first = self._next_frame()
         while first is not None and first.key != unit.key:  # the rest of one given up
             first = self._next_frame()
-        if first is None:  # the worker is gone
-            self._worker = None
+        if first is None:
             return source.read(unit, resume=resume)
         return _RemoteReading(self, first)
 
+    def is_ready(self, unit: Unit, *, wait_s: float) -> bool:
+        """Return whether reading a unit can begin, after waiting for that a while."""
+        if self._frames is None or unit.key not in self._announced:
+            return True
+        return self._frames.wait(wait_s)
+
+    def close(self) -> None:
+        """Take no more from the worker."""
+        if self._frames is not None:
+            self._frames.close()
+
     def _next_frame(self) -> Frame | None:
-        worker = self._worker
-        if worker is None or worker.stdout is None:
-            return None
-        body = read_message(worker.stdout)
-        return None if body is None else self._decoder.decode(body)
+        frame = self._frames.next() if self._frames is not None else None
+        if frame is None:  # the worker is gone
+            self._frames = None
+        return frame
+
+
+class _Frames:
+    """The frames a worker has written, taken from its pipe by a thread, some ahead."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._decoder = msgspec.msgpack.Decoder(Frame)
+        self._taken: queue.Queue[Frame | None] = queue.Queue(_FRAMES_AHEAD)
+        self._first: list[Frame | None] = []
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._take, name="funes-frames", daemon=True)
+        self._thread.start()
+
+    def next(self) -> Frame | None:
+        """Return the next frame, None when there will be no more."""
+        frame = self._first.pop() if self._first else self._taken.get()
+        if frame is None:
+            self._first = [None]
+        return frame
+
+    def wait(self, wait_s: float) -> bool:
+        """Return whether `next` gives something at once, after waiting for that a while."""
+        if not self._first:
+            try:
+                self._first.append(self._taken.get(timeout=wait_s))
+            except queue.Empty:
+                return False
+        return True
+
+    def close(self) -> None:
+        """End the thread; the worker must have ended."""
+        self._is_closed = True
+        self._thread.join()
+
+    def _take(self) -> None:
+        frame: Frame | None = None
+        try:
+            while (body := read_message(self._stream)) is not None and not self._is_closed:
+                frame = self._decoder.decode(body)
+                self._put(frame)
+        except (OSError, ValueError, msgspec.MsgspecError):
+            pass  # the pipe was closed, or holds what no worker writes
+        self._put(None)
+
+    def _put(self, frame: Frame | None) -> None:
+        while not self._is_closed:
+            try:
+                self._taken.put(frame, timeout=0.2)
+            except queue.Full:
+                continue
+            return
 
 
 class _RemoteReading:
@@ -116,14 +181,16 @@ def reading_ahead(wanted: Sequence[Wanted]) -> Iterator[ReadAhead]:
         yield ReadAhead(None, set())
         return
     worker = _started()
+    ahead = None
     try:
         if worker is not None and worker.stdin is not None:
             asker = threading.Thread(target=_ask, args=(worker.stdin, files), daemon=True)
             asker.start()
-        yield ReadAhead(worker, {unit.key for unit, _ in files})
+        ahead = ReadAhead(worker, {unit.key for unit, _ in files})
+        yield ahead
     finally:
         if worker is not None:
-            _end(worker)
+            _end(worker, ahead)
 
 
 def _started() -> "subprocess.Popen[bytes] | None":
@@ -145,9 +212,11 @@ def _ask(stream: IO[bytes], files: Sequence[tuple[Unit, bytes | None]]) -> None:
         stream.close()
 
 
-def _end(worker: "subprocess.Popen[bytes]") -> None:
+def _end(worker: "subprocess.Popen[bytes]", ahead: ReadAhead | None) -> None:
     worker.kill()
     worker.wait()
+    if ahead is not None:
+        ahead.close()
     for stream in (worker.stdin, worker.stdout):
         if stream is not None:
             with suppress(OSError):

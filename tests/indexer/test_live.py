@@ -8,6 +8,7 @@ import pytest
 
 from funes_ls.indexer import live_bench, live_work, pipeline
 from funes_ls.indexer.live_queue import LONGEST_S, QUIET_S, LiveQueue
+from funes_ls.indexer.progress import IndexEvent
 from funes_ls.indexer.traces import source_for
 from funes_ls.indexer.watch import Watcher
 from tests.indexer.living import DEADLINE_S, Living, living, until
@@ -27,6 +28,22 @@ def test_a_job_reads_and_embeds_everything(funes_home: Path, projects: Path) -> 
     with reading(funes_home) as memory:
         assert memory.state().embedded == 5
         assert memory.turns == 5
+
+
+def test_progress_counts_every_row_once(funes_home: Path, projects: Path) -> None:
+    records = [record(f"apple {n}", uuid=f"u{n}") for n in range(600)]
+    write(projects / "p" / "s.jsonl", records)
+    told: list[tuple[int, int]] = []
+
+    def watch(event: IndexEvent) -> None:
+        if event.phase == "vectors":
+            told.append((event.done, event.total))
+
+    with living(funes_home, projects) as live:
+        live.index.run(live.job(progress=watch)).result(DEADLINE_S)
+    assert {total for _, total in told} == {600}
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1] == (600, 600)
 
 
 def test_a_job_may_want_words_only_or_has_a_budget(funes_home: Path, projects: Path) -> None:

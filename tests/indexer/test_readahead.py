@@ -74,7 +74,10 @@ def test_a_reading_given_up_half_way_does_not_disturb_the_next(own_home: Path) -
     assert again == list(wanted[2][1].read(wanted[2][0]))
 
 
-def test_when_the_worker_dies_the_rest_is_read_here(own_home: Path) -> None:
+def test_when_the_worker_dies_the_rest_is_read_here(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readahead, "_FRAMES_AHEAD", 1)
     wanted = many(own_home / "p")
     with reading_ahead(wanted) as ahead:
         items = iter(ahead.read(wanted[0][0], wanted[0][1], resume=None))
