@@ -175,7 +175,6 @@ class Indexing:
             check=lambda memory: check_model(settings, memory),
         )
         self.start()
-        work.begin()
         self._want_vectors(1 if not params.words_only else 0)
         said = "Stopped; what is stored stays."
         try:

@@ -14,23 +14,22 @@ _SHARES = {"scan": (0, 0), "words": (0, 40), "model": (40, 0), "vectors": (40, 6
 
 
 class WorkDone:
-    """One begin, reports whose percentage never falls, one end; also when it fails."""
+    """One begin, reports whose percentage never falls, one end; also when it fails.
+
+    It begins with the first event: before that, nothing has been touched.
+    """
 
     def __init__(self, tell: Callable[[Any], None] | None) -> None:
         """Tell under a token; None tells nobody."""
         self._tell = tell or _tell_nobody
         self._percentage = 0
+        self._begun = False
         self._told_at = 0.0
         self._phase = ""
 
-    def begin(self) -> None:
-        """Say that work begins."""
-        self._tell(
-            {"kind": "begin", "title": _TITLE, "cancellable": True, "percentage": self._percentage}
-        )
-
     def report(self, event: IndexEvent) -> None:
         """Say how far it is, now and then."""
+        self._begin()
         now = time.monotonic()
         if event.phase == self._phase and now - self._told_at < _EVERY_S:
             return
@@ -49,7 +48,13 @@ class WorkDone:
 
     def end(self, message: str) -> None:
         """Say that it is over."""
+        self._begin()
         self._tell({"kind": "end", "message": message})
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            self._tell({"kind": "begin", "title": _TITLE, "cancellable": True, "percentage": 0})
 
 
 def message_of(event: IndexEvent) -> str:
