@@ -5,12 +5,13 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 READY := $(VENV)/.ready
 
-.PHONY: help demo test check unit package lint constraints samples clean
+.PHONY: help demo test check unit package editors lint constraints samples clean
 
 help:
 	@echo "make demo         install, get the model, index the sample sessions and ask them"
 	@echo "make test         everything CI checks"
 	@echo "make check        only the quick part: constraints, format, lint"
+	@echo "make editors      install Neovim and Emacs if they are missing, and test with them"
 	@echo "make constraints  pin all dependencies anew (add ARGS=--upgrade for newer ones)"
 	@echo "make samples      write the sample sessions anew from tests/traces/scripts"
 	@echo "make clean        remove what these commands made"
@@ -42,6 +43,11 @@ unit: $(READY)
 package: $(READY)
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sh scripts/check_package.sh
 
+# With what could be installed; an editor that could not be is skipped with the reason.
+editors: $(READY)
+	sh scripts/install_editors.sh || test $$? = 3
+	$(VENV)/bin/python -m pytest tests/editors
+
 constraints:
 	sh scripts/lock_constraints.sh $(ARGS)
 
@@ -49,4 +55,4 @@ samples: $(READY)
 	$(VENV)/bin/python -m tests.traces.make
 
 clean:
-	rm -rf $(VENV) .demo build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-editors .demo build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache

@@ -20,6 +20,7 @@ class Client(Struct, frozen=True, kw_only=True):
         action_literals: Code actions may be more than commands.
         symbol_resolve: A workspace symbol's range may come later.
         link_tooltips: Document links may have a tooltip.
+        lens_at_once: It never resolves a lens on the first character that it shows (lsp-mode).
     """
 
     virtual_documents: bool = False
@@ -33,6 +34,7 @@ class Client(Struct, frozen=True, kw_only=True):
     action_literals: bool = False
     symbol_resolve: bool = False
     link_tooltips: bool = False
+    lens_at_once: bool = False
 
 
 def client_of(initialize: dict[str, Any]) -> Client:
@@ -58,6 +60,7 @@ def client_of(initialize: dict[str, Any]) -> Client:
         action_literals=has(offered, "textDocument", "codeAction", "codeActionLiteralSupport"),
         symbol_resolve=isinstance(resolved, list) and "location.range" in resolved,
         link_tooltips=is_true(offered, "textDocument", "documentLink", "tooltipSupport"),
+        lens_at_once=value_at(initialize, "clientInfo", "name") == "emacs",
     )
 
 

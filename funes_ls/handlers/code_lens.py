@@ -38,7 +38,8 @@ def register(ls: "Front") -> None:
         if not answer or not answer["total"]:
             return []
         data = {"uri": uri, "generation": answer["generation"]}
-        return [types.CodeLens(range=_TOP, data=data)]
+        command = _command(uri, answer) if ls.client.lens_at_once else None
+        return [types.CodeLens(range=_TOP, command=command, data=data)]
 
     @ls.feature(types.CODE_LENS_RESOLVE)
     async def resolve(lens: types.CodeLens) -> types.CodeLens:
@@ -50,10 +51,7 @@ def register(ls: "Front") -> None:
             return lens
         if answer["generation"] != generation or not answer["sessions"]:
             raise outdated("The memory has changed since this lens was made.")
-        last = ago(answer["sessions"][0]["ended_us"])
-        title = counted(answer["total"], "past session") + (f" · last {last}" if last else "")
-        command = types.Command(title=title, command=SHOW_RELATED, arguments=[{"uri": uri}])
-        return types.CodeLens(range=lens.range, command=command, data=lens.data)
+        return types.CodeLens(range=lens.range, command=_command(uri, answer), data=lens.data)
 
     ls.on_index.append(Refreshing(ls).heard)
 
@@ -61,6 +59,12 @@ def register(ls: "Front") -> None:
 async def _related(ls: "Front", uri: str, path: str) -> Any:
     params = ls.with_settings("funes/related", {"path": path, "limit": 1}, uri=uri)
     return await ls.quick("funes/related", params)
+
+
+def _command(uri: str, answer: Any) -> types.Command:
+    last = ago(answer["sessions"][0]["ended_us"])
+    title = counted(answer["total"], "past session") + (f" · last {last}" if last else "")
+    return types.Command(title=title, command=SHOW_RELATED, arguments=[{"uri": uri}])
 
 
 def _data(lens: types.CodeLens) -> tuple[str, int]:

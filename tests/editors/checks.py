@@ -66,6 +66,9 @@ def document(seen: Seen, *, virtual: bool) -> None:
     """A turn, as a read-only file or as a document without one."""
     opened: dict[str, Any] = seen["definition"]
     assert "".join(opened["lines"]).strip(), opened
+    name = Path(str(opened["name"])).name
+    assert "session" in str(opened["name"]) and not name.startswith("file-"), opened
+    assert any(line.startswith("## ") for line in opened["lines"]), opened
     if virtual:
         assert "funes:/" in str(opened["name"]), opened
     else:

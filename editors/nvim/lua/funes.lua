@@ -17,7 +17,7 @@ M.options = {
 }
 
 local modern = vim.fn.has("nvim-0.11") == 1
-local without_start = {} -- root -> client id, where vim.lsp.start is not there yet
+local only_id -- the client, where vim.lsp.start is not there yet
 local streams = {} -- partial result token -> what takes the answer so far
 local places = {} -- list buffer -> line -> the document to open
 local last_token = 0
@@ -275,17 +275,20 @@ local function attach(buffer)
   if name == "" or name:find("^%a[%w+.-]+:/") or name:find("funes:/", 1, true) or vim.bo[buffer].buftype ~= "" then
     return
   end
-  local root = root_of(name)
+  -- One server for all projects: sessions are not bound to a folder.
   if vim.lsp.start then
-    return vim.lsp.start(configuration(root), { bufnr = buffer })
+    return vim.lsp.start(configuration(root_of(name)), {
+      bufnr = buffer,
+      reuse_client = function(client)
+        return client.name == "funes"
+      end,
+    })
   end
-  local id = without_start[root]
-  if not (id and vim.lsp.get_client_by_id(id)) then
-    id = vim.lsp.start_client(configuration(root))
-    without_start[root] = id
+  if not (only_id and vim.lsp.get_client_by_id(only_id)) then
+    only_id = vim.lsp.start_client(configuration(root_of(name)))
   end
-  if id then
-    vim.lsp.buf_attach_client(buffer, id)
+  if only_id then
+    vim.lsp.buf_attach_client(buffer, only_id)
   end
 end
 
