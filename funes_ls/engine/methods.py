@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from funes_ls import protocol, service
 
@@ -80,7 +81,10 @@ def _status(asked: Asked) -> Any:
     memories = asked.core.current_memories()
     if params.problems:
         return {"problems": service.problems(memories, memory=params.memory)}
-    return service.status(memories, memory=params.memory)
+    answer = service.status(memories, memory=params.memory)
+    # Said here alone: whoever looks at the memory learns why it may not be current.
+    note = asked.core.indexing.state().note if params.memory in ("", "local") else ""
+    return replace(answer, note=f"{answer.note} {note}".strip()) if note else answer
 
 
 def _related(asked: Asked) -> Any:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from funes_ls import __version__
 from funes_ls.engine import starts
@@ -19,13 +20,17 @@ from funes_ls.engine.address import (
     private_dir,
     read_address,
     run_dir,
+    socket_places,
 )
 from funes_ls.engine.client import open_socket
 from funes_ls.engine.core import Core
 from funes_ls.engine.listening import listen
 from funes_ls.engine.log import frames
 from funes_ls.engine.server import Server
-from funes_ls.indexer.errors import FunesError
+from funes_ls.indexer.errors import BackendError, FunesError
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 _log = logging.getLogger(__name__)
 #: How long a new engine waits for the one before it to be gone.
@@ -53,23 +58,44 @@ def run(home: Path) -> int:
 @contextlib.contextmanager
 def _one_engine(home: Path) -> Iterator[bool]:
     """Hold the lock of the home's one engine; False when another is there and answers."""
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(private_dir(run_dir(home)) / LOCK, timeout=0)
     deadline = time.monotonic() + _TURN_S
-    while True:
-        try:
-            lock.acquire()
-            break
-        except Timeout:
-            if _answers(home) or time.monotonic() >= deadline:
-                yield False
-                return
-            time.sleep(_LOOK_S)
+    while (lock := _locked(home)) is None:
+        if _answers(home) or time.monotonic() >= deadline:
+            yield False
+            return
+        time.sleep(_LOOK_S)
     try:
         yield True
     finally:
         lock.release()
+
+
+def _locked(home: Path) -> "FileLock | None":
+    """Return the lock, taken; None while another process has it.
+
+    On a disk that knows no locks (some network disks) it lies where the socket does.
+
+    Raises:
+        BackendError: kind `disk`: there is no place for it.
+    """
+    from filelock import FileLock, Timeout
+
+    places = [run_dir(home), *(place.parent for place in socket_places(home))]
+    for place in dict.fromkeys(places):
+        try:
+            lock = FileLock(private_dir(place) / LOCK, timeout=0)
+            lock.acquire()
+        except Timeout:
+            return None
+        except (NotImplementedError, OSError, BackendError) as exc:
+            _log.info("no lock at %s (%s)", place, type(exc).__name__)
+        else:
+            return lock
+    raise BackendError(
+        f"No file can be locked under {home}.",
+        hint="Set FUNES_HOME to a directory on a local disk.",
+        kind="disk",
+    )
 
 
 def _answers(home: Path) -> bool:
