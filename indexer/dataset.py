@@ -4,6 +4,8 @@ The columns, their order and types and the model stamp are those of memories tha
 share, so nothing of ours is kept in it. See docs/design.md, "Rows".
 """
 
+import contextlib
+import ctypes
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
@@ -268,6 +270,8 @@ class Dataset:
         import pyarrow as pa
 
         pa.default_memory_pool().release_unused()
+        with contextlib.suppress(OSError, AttributeError):  # glibc alone keeps so much
+            ctypes.CDLL(None).malloc_trim(0)
 
     def nearest(
         self,

@@ -28,12 +28,8 @@ class Exact:
 
     def search(self, query: Vector, limits: Limits, limit: int) -> Leg:
         """Return the rows nearest to a query among those within the limits."""
-        held = self._held
-        rows = self._allowed(limits)
-        scores = (held.vectors if rows is None else held.vectors[rows]) @ query
-        best = _top(scores, limit)
-        chosen = best if rows is None else rows[best]
-        return Leg(ids=held.ids(chosen.tolist()), scores=scores[best].astype(np.float64))
+        places, scores = self._held.nearest(query, limit, among=self._allowed(limits))
+        return Leg(ids=self._held.ids(places.tolist()), scores=scores.astype(np.float64))
 
     def cosines(self, query: Vector, ids: Sequence[str]) -> dict[str, float]:
         """Return the cosine of each of the rows that has a vector."""
@@ -41,7 +37,7 @@ class Exact:
         there = {id_: place for id_, place in found if place is not None}
         if not there:
             return {}
-        scores = self._held.vectors[list(there.values())] @ query
+        scores = self._held.cosines(query, np.array(list(there.values())))
         return dict(zip(there, scores.tolist(), strict=True))
 
     def _allowed(self, limits: Limits) -> NDArray[np.int64] | None:
@@ -178,15 +174,6 @@ def _condition(limits: Limits) -> str:
 
 def _quoted(values: Sequence[str]) -> str:
     return ", ".join("'" + value.replace("'", "''") + "'" for value in values)
-
-
-def _top(scores: Vector, limit: int) -> NDArray[np.int64]:
-    """Return the places of the highest scores, highest first."""
-    if limit < len(scores):
-        part = np.argpartition(-scores, limit)[:limit]
-    else:
-        part = np.arange(len(scores))
-    return part[np.argsort(-scores[part], kind="stable")]
 
 
 def _both(mask: Mask | None, other: Mask) -> Mask:

@@ -28,7 +28,7 @@ def check(held: Held, expected: Sequence[Chunk]) -> None:
     assert sorted(places) == list(range(len(held)))  # type: ignore[type-var]
     there = np.array(places)
     assert held.ids(there.tolist()) == [one.id for one in expected]
-    np.testing.assert_allclose(held.vectors[there], vectors(expected), rtol=1e-6)
+    np.testing.assert_allclose(held.vectors(there), vectors(expected), atol=3e-5)
     sessions = held.coded("session_id")
     assert [sessions.values[code] for code in sessions.codes[there]] == [
         one.session_id for one in expected
@@ -40,13 +40,15 @@ def check(held: Held, expected: Sequence[Chunk]) -> None:
 def test_what_is_read_is_what_the_dataset_holds(dataset: Dataset) -> None:
     held = read_all(dataset)
     check(held, rows(20))
-    assert held.vectors.dtype == np.float32
+    assert held.vectors(np.arange(3)).dtype == np.float32
     assert held.places(["unknown"]) == [None]
 
 
 def test_an_empty_dataset_keeps_its_width(tmp_path: Path) -> None:
     held = read_all(lance.create(tmp_path, stamp=STAMP, dim=DIM))
-    assert held.vectors.shape == (0, DIM)
+    assert len(held) == 0
+    places, scores = held.nearest(vectors(rows(1))[0], 5)
+    assert (places.tolist(), scores.tolist()) == ([], [])
 
 
 def append(dataset: Dataset, new: Sequence[Chunk]) -> Moved:
@@ -116,3 +118,24 @@ def test_two_that_go_on_from_one_state_do_not_mix(dataset: Dataset) -> None:
     other = held.extended(dataset, only_added=True, moved=[step])
     check(one, rows(23))
     check(other, rows(23))
+
+
+@pytest.mark.parametrize("among", [None, range(0, 3000, 3)], ids=["all", "some"])
+@pytest.mark.parametrize("limit", [1, 30, 200, 5000])
+def test_the_nearest_are_those_that_floats_tell(
+    tmp_path: Path, limit: int, among: range | None
+) -> None:
+    rng = np.random.default_rng(5)
+    drawn = rng.standard_normal((3000, 96)) + rng.standard_normal((1, 96))
+    drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
+    whole = drawn.astype(np.float32)
+    made = lance.create(tmp_path, stamp=STAMP, dim=96)
+    made.append(rows(3000), whole)
+    held = read_all(made)
+    allowed = np.arange(3000) if among is None else np.array(among)
+    for query in whole[:20]:
+        places, scores = held.nearest(query, limit, among=None if among is None else allowed)
+        expected = np.sort(whole[allowed] @ query)[::-1][:limit]
+        np.testing.assert_allclose(scores, expected, atol=3e-5)
+        np.testing.assert_allclose(whole[places] @ query, expected, atol=3e-5)
+        assert set(places.tolist()) <= set(allowed.tolist())
