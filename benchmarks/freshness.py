@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from benchmarks.latency.history import write_history
 from benchmarks.latency.processes import Engine, environment
-from funes_ls.engine.client import Connection
+from funes_ls.engine.client import Connection, EngineError
 
 _ASKED_AT_ONCE = 4
 _PAUSE_S = 0.03
@@ -208,7 +208,11 @@ class Run:
     def _ask(self, engine: Connection, marks: Sequence[str]) -> None:
         params = {"query": " ".join(marks), "k": 2 * len(marks), "halfLife": 0, "neighbors": 0}
         began = time.monotonic()
-        answer = engine.request("funes/recall", params, timeout_s=30.0)
+        try:
+            answer = engine.request("funes/recall", params, timeout_s=30.0)
+        except EngineError:
+            self.answers.append(None)
+            return
         now = time.monotonic()
         self.answers.append(now - began)
         for hit in answer["hits"]:
@@ -315,7 +319,12 @@ def settle(engine: Connection) -> None:
     """Wait until the engine has the model and nothing is left to do."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
-        answer = engine.request("funes/recall", {"query": "a first turn", "k": 50}, timeout_s=30.0)
+        try:
+            answer = engine.request(
+                "funes/recall", {"query": "a first turn", "k": 50}, timeout_s=30.0
+            )
+        except EngineError:  # it is reading a large memory for the first time
+            continue
         fresh = [hit for hit in answer["hits"] if hit["text"] == "a first turn"]
         if len(fresh) >= 1 and all(hit["embedded"] for hit in fresh):
             return
