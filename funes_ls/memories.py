@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 _IDLE_S = 600.0
 #: A model that could not be loaded is tried again after so long.
 _RETRY_S = 30.0
-#: An answer waits so long for a model that is being loaded; then words alone must do.
+#: Answers wait so long, from the start, for what vectors need; then words alone must do.
 _PATIENCE_S = 6.0
 #: And so long for a writer that makes or mends what cannot be read yet.
 _WRITER_S = 3.0
@@ -53,9 +53,8 @@ class Memories(Protocol):
         """Return the model a memory's vectors are of; None when it has none or it is not here."""
         ...
 
-    @property
-    def is_loading(self) -> bool:
-        """Return whether a model is still being loaded."""
+    def wait_until_whole(self) -> bool:
+        """Return whether more than words can be answered; wait for that, but not for long."""
         ...
 
 
@@ -107,10 +106,9 @@ class OpenEachTime:
         """Return the model of a memory's vectors; see `Memories`."""
         return _embedder(self.settings, memory)
 
-    @property
-    def is_loading(self) -> bool:
-        """Return False: `embedder` waits."""
-        return False
+    def wait_until_whole(self) -> bool:
+        """Return True: whatever is needed is loaded when it is asked for."""
+        return True
 
 
 _Marks = tuple[object, ...]
@@ -149,6 +147,9 @@ class KeptOpen:
         self._early_lock = threading.Lock()
         self._early: _Kept | None = None
         self._is_early = False
+        self._is_whole = threading.Event()
+        self._is_whole.set()
+        self._whole_by = 0.0
 
     @contextmanager
     def reading(self, spec: str, *, whole: bool = False) -> Iterator[Memory]:
@@ -170,9 +171,7 @@ class KeptOpen:
         stamp = memory.dataset.stamp
         if stamp in self._models:
             return self._models[stamp]
-        if not self._loading.acquire(timeout=_PATIENCE_S):
-            return None
-        try:
+        with self._loading:
             failed = self._failed_at.get(stamp, float("-inf"))
             if stamp not in self._models and time.monotonic() - failed >= _RETRY_S:
                 found = _embedder(self.settings, memory)
@@ -181,13 +180,10 @@ class KeptOpen:
                 else:
                     self._models[stamp] = found
             return self._models.get(stamp)
-        finally:
-            self._loading.release()
 
-    @property
-    def is_loading(self) -> bool:
-        """Return whether a model is still being loaded."""
-        return self._loading.locked()
+    def wait_until_whole(self) -> bool:
+        """Return whether the warming up is over; see `Memories`."""
+        return self._is_whole.wait(max(0.0, self._whole_by - time.monotonic()))
 
     def loaded(self, stamp: str) -> "Embedder | None":
         """Return the model of a stamp if it has been loaded."""
@@ -211,15 +207,17 @@ class KeptOpen:
         Meanwhile words are answered from a memory that was opened for them alone.
         """
         self._is_early = True
+        self._whole_by = time.monotonic() + _PATIENCE_S
+        self._is_whole.clear()
         try:
             with self.reading("local"):
                 pass
             with self.reading("local", whole=True) as memory:
-                self._leave_early()
                 self.embedder(memory)
         except FunesError as exc:
             _log.info("nothing to warm up (%s)", exc.kind)
         finally:
+            self._is_whole.set()
             self._leave_early()
 
     def _taken_early(self, path: Path) -> _Kept | None:

@@ -113,24 +113,27 @@ def recall(
     from funes_ls.retrieval.recall import recall as search
 
     request = recall_request(params, memories.settings)
+    if not memories.wait_until_whole():
+        return _still_loading(_words(request, memories, cancelled))
     with memories.reading(request.memory_name, whole=True) as memory:
-        embedder = memories.embedder(memory)
-        answer = search(request, memory, embedder, now_us=now_us(), cancelled=cancelled)
-    if embedder is None and memories.is_loading:
-        return _still_loading(answer)
-    return answer
+        return search(
+            request, memory, memories.embedder(memory), now_us=now_us(), cancelled=cancelled
+        )
 
 
 def recall_staged(
     params: RecallParams, memories: Memories, *, cancelled: IsCancelled = never
 ) -> Iterator[RecallAnswer]:
     """Yield what words alone answer, as soon as they do, then the whole answer; see `recall`."""
+    yield _words(recall_request(params, memories.settings), memories, cancelled)
+    yield recall(params, memories, cancelled=cancelled)
+
+
+def _words(request: RecallRequest, memories: Memories, cancelled: IsCancelled) -> RecallAnswer:
     from funes_ls.retrieval.recall import recall_words
 
-    request = recall_request(params, memories.settings)
     with memories.reading(request.memory_name) as memory:
-        yield recall_words(request, memory, now_us=now_us(), cancelled=cancelled)
-    yield recall(params, memories, cancelled=cancelled)
+        return recall_words(request, memory, now_us=now_us(), cancelled=cancelled)
 
 
 def _still_loading(answer: RecallAnswer) -> RecallAnswer:

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -142,6 +143,14 @@ def test_words_are_there_while_the_rest_is_loaded(
     first = next(stages)
     assert [hit.text for hit in first.hits] == [SAID]
     assert first.legs["vector"] == "pending"
+    stages.close()
+    monkeypatch.setattr(kept, "_whole_by", 0.0)
+    impatient = service.recall(RecallParams(query=SAID), kept)
+    assert [hit.text for hit in impatient.hits] == [SAID]
+    assert (impatient.legs["vector"], "still being loaded" in impatient.note) == ("loading", True)
+    monkeypatch.setattr(kept, "_whole_by", time.monotonic() + 20)
+    stages = service.recall_staged(RecallParams(query=SAID), kept)
+    assert next(stages).legs["vector"] == "pending"
     let_go.set()
     assert next(stages).legs["vector"] == "ran"
     stages.close()
