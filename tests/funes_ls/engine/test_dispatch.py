@@ -460,7 +460,7 @@ def test_no_model_is_fetched_that_nobody_asked_for(
             assert time.monotonic() < deadline
         assert fetched == []
         assert talk.asked(3, "funes/index", finish=True)["result"]["stopped"] == "no_model"
-        assert len(fetched) == 1
+        assert fetched
 
 
 def test_an_agent_is_asked_and_what_it_writes_comes_in_pieces(
