@@ -20,6 +20,8 @@ from msgspec.structs import replace
 
 from funes_ls.indexer.catalog_filters import SessionFilter as SessionFilter  # for those who list
 from funes_ls.indexer.catalog_filters import conditions, last_name, like
+from funes_ls.indexer.catalog_records import Session as Session
+from funes_ls.indexer.catalog_records import Source as Source
 from funes_ls.indexer.catalog_schema import connect, failure, is_sound
 from funes_ls.indexer.model import TIERS, Chunk, Problem, path_text
 
@@ -35,60 +37,6 @@ _ROW_COLUMNS = ", ".join(ROW_FIELDS)
 _INSERT_ROW = (
     f"INSERT OR IGNORE INTO pending(priority, {_ROW_COLUMNS}) VALUES (?{', ?' * len(ROW_FIELDS)})"
 )
-
-
-class Session(Struct, frozen=True, kw_only=True):
-    """What is known of one session; times in UTC µs.
-
-    Attributes:
-        repo: `owner/name` of every git remote, sorted, space-joined; "" when unresolved.
-        time_source: How the times are known: `recorded`, `file` or "" (unknown).
-        turns: Turns with at least one row.
-        chunks: Rows, embedded or not.
-        updated_at: When this record was last written, UTC µs.
-    """
-
-    session_id: str
-    harness: str = ""
-    cwd: str = ""
-    workdir: str = ""
-    repo: str = ""
-    branch: str = ""
-    title: str = ""
-    started_us: int | None = None
-    ended_us: int | None = None
-    time_source: str = ""
-    parent_id: str = ""
-    link: str = ""
-    inner_id: str = ""
-    source_path: str = ""
-    source_key: str = ""
-    subagent: bool = False
-    turns: int = 0
-    chunks: int = 0
-    updated_at: int = 0
-
-
-class Source(Struct, frozen=True, kw_only=True):
-    """How far one trace has been read.
-
-    Attributes:
-        key: Stable id of the trace, as its reader gives it.
-        size: Bytes at the last read (Hermes: messages).
-        tier: 1 text, 2 also tool calls, 3 also tool results.
-        resume: The reader's own state, opaque here; None reads the trace whole next time.
-    """
-
-    key: str
-    harness: str
-    path: str
-    session_id: str
-    size: int
-    mtime_ns: int
-    inode: int
-    tier: int = 3
-    resume: bytes | None = None
-    updated_at: int = 0
 
 
 SESSION_FIELDS = Session.__struct_fields__
@@ -380,6 +328,23 @@ class Catalog:
                 "SELECT path FROM session_files WHERE session_id = ? ORDER BY path", (session_id,)
             )
             return [row[0] for row in found]
+
+    def files_named(self, name: str) -> list[tuple[Session, str]]:
+        """Return every touched file whose last component is this, with its session."""
+        with self._lock:
+            found = self._db.execute(
+                f"SELECT {', '.join('sessions.' + field for field in SESSION_FIELDS)}, path "
+                "FROM session_files JOIN sessions USING (session_id) WHERE name = ?",
+                (name,),
+            )
+            return [(_session(row[:-1]), row[-1]) for row in found]
+
+    def places(self) -> list[tuple[str, str]]:
+        """Return folder and repositories of sessions that have both, each pair once."""
+        with self._lock:
+            return self._db.execute(
+                "SELECT DISTINCT cwd, repo FROM sessions WHERE cwd != '' AND repo != ''"
+            ).fetchall()
 
     def put_source(self, source: Source) -> None:
         """Write how far a trace has been read."""

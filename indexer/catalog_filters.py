@@ -9,9 +9,6 @@ class SessionFilter(Struct, frozen=True, kw_only=True):
     """Which sessions to list; empty values ask for nothing.
 
     Attributes:
-        repo: One `owner/name`, compared without case.
-        cwd: A directory: sessions recorded there or below it.
-        project: A directory, the last folder names of one, or a munged workdir.
         path: A file touched: exact, by its last components, or a folder above it.
         since_us: Sessions that ended at or after it.
         until_us: Sessions that started before it.
@@ -19,9 +16,6 @@ class SessionFilter(Struct, frozen=True, kw_only=True):
     """
 
     harness: str = ""
-    repo: str = ""
-    cwd: str = ""
-    project: str = ""
     branch: str = ""
     path: str = ""
     since_us: int | None = None
@@ -41,15 +35,8 @@ def conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
 
     if wanted.harness:
         ask("harness = ?", wanted.harness)
-    if wanted.repo:
-        ask("' ' || lower(repo) || ' ' LIKE ? ESCAPE '\\'", f"% {like(wanted.repo.lower())} %")
     if wanted.branch:
         ask("branch = ?", wanted.branch)
-    if wanted.cwd:
-        root = wanted.cwd.rstrip("/\\") or wanted.cwd
-        ask("(cwd = ? OR cwd LIKE ? ESCAPE '\\')", root, like(root) + "/%")
-    if wanted.project:
-        ask(*_project(wanted.project))
     if wanted.path:
         ask(*_touched(wanted.path))
     if wanted.since_us is not None:
@@ -61,16 +48,6 @@ def conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
     if wanted.no_subagents:
         ask("subagent = 0")
     return (f"WHERE {' AND '.join(parts)}" if parts else ""), args
-
-
-def _project(project: str) -> tuple[Any, ...]:
-    name = project.rstrip("/\\") or project
-    return (
-        "(cwd = ? OR cwd LIKE ? ESCAPE '\\' OR workdir = ?)",
-        name,
-        "%/" + like(name.lstrip("/")),
-        name,
-    )
 
 
 def _touched(path: str) -> tuple[Any, ...]:
