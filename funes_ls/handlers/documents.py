@@ -94,7 +94,7 @@ async def page_of(ls: "Front", uri: str) -> Page:
 
     Raises:
         Refused: there is no such document.
-        EngineError: see `Front.request`.
+        FunesError: see `Front.request`.
     """
     about = address_of(uri)
     memory = {"memory": about.memory} if about.memory else {}
@@ -124,7 +124,7 @@ async def placed(ls: "Front", address: Address) -> tuple[str, int]:
     """Return a URI that the client can open for a document, and the line where reading begins.
 
     Raises:
-        EngineError: see `Front.request`.
+        FunesError: see `Front.request`.
     """
     uri = uri_of(address)
     page = await page_of(ls, uri)

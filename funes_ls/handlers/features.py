@@ -1,6 +1,7 @@
 """Puts the language server together."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from lsprotocol import types
 
@@ -50,5 +51,5 @@ def make_front(env: Mapping[str, str]) -> Front:
     return ls
 
 
-def _take_note(_params: object) -> None:
+def _take_note(_params: Any) -> None:
     """Do nothing more than pygls does."""

@@ -21,6 +21,7 @@ from funes_ls.handlers.failures import bad_params
 from funes_ls.handlers.guard import Guarded, plain_converter
 from funes_ls.handlers.logs import Logs
 from funes_ls.handlers.progress import Work
+from funes_ls.indexer.errors import FunesError
 from funes_ls.indexer.home import home_dir
 
 _log = logging.getLogger(__name__)
@@ -148,7 +149,7 @@ class Front(LanguageServer):
         """Return what the engine answers.
 
         Raises:
-            EngineError: it says no, or is not there; that is told to a person, once.
+            FunesError: it says no, or is not there; that is told to a person, once.
         """
         try:
             answer = await self.engine.request(
@@ -158,8 +159,8 @@ class Front(LanguageServer):
                 on_partial=on_partial,
                 on_progress=on_progress,
             )
-        except EngineError as exc:
-            if exc.kind in _DOWN:
+        except FunesError as exc:
+            if exc.kind in _DOWN or not isinstance(exc, EngineError):
                 self._tell_down(exc)
             raise
         self._is_down = False
@@ -169,7 +170,7 @@ class Front(LanguageServer):
         """Return what the engine answers at once, None when it does not."""
         try:
             return await self.request(method, params, timeout_s=QUICK_S)
-        except EngineError as exc:
+        except FunesError as exc:
             _log.info("%s has no answer (%s)", method, exc.kind)
             return None
 
@@ -195,10 +196,10 @@ class Front(LanguageServer):
     async def _meet_engine(self) -> None:
         try:
             await self.engine.ready()
-        except EngineError as exc:
+        except FunesError as exc:
             self._tell_down(exc)
 
-    def _tell_down(self, exc: EngineError) -> None:
+    def _tell_down(self, exc: FunesError) -> None:
         _log.info("the engine cannot be had (%s)", exc.kind)
         if not self._is_down and exc.kind != "engine_timeout":
             self.show(types.MessageType.Warning, f"funes: {exc}")

@@ -40,7 +40,7 @@ async def passed_on(ls: "Front", method: str, raw: Any) -> Any:
 
     Raises:
         Refused: the params do not fit.
-        EngineError: see `Front.request`.
+        FunesError: see `Front.request`.
     """
     if not isinstance(raw, dict | None):
         raise bad_params("The params are no table.")
@@ -72,7 +72,7 @@ async def watched(
     """Return the engine's answer to long work, whose progress is told and which can be cancelled.
 
     Raises:
-        EngineError: see `Front.request`.
+        FunesError: see `Front.request`.
     """
     async with work:
         return await ls.request(

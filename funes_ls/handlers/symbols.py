@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from funes_ls.engine.client import EngineError
 from funes_ls.handlers.addresses import Address, uri_of
 from funes_ls.handlers.documents import placed
 from funes_ls.handlers.failures import Refused, bad_params
 from funes_ls.handlers.wording import ago, harness_word, one_line
+from funes_ls.indexer.errors import FunesError
 
 if TYPE_CHECKING:
     from funes_ls.handlers.front import Front
@@ -68,7 +68,7 @@ def _symbol(ls: "Front", session: Mapping[str, Any]) -> types.WorkspaceSymbol:
 async def _information(ls: "Front", session: Mapping[str, Any]) -> types.SymbolInformation | None:
     try:
         uri, _ = await placed(ls, _address(ls, session["session_id"]))
-    except (EngineError, Refused):
+    except (FunesError, Refused):
         return None
     return types.SymbolInformation(
         name=_name(session),
