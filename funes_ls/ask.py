@@ -4,7 +4,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from funes_ls import service
 from funes_ls.agents.agent import Agent, program_of
@@ -19,8 +19,20 @@ from funes_ls.retrieval.answers import Hit, IsCancelled, RecallAnswer
 LIMIT_S = 300.0
 #: Passages are cut so that the prompt stays below this.
 _PROMPT_CHARS = 60_000
-_CITED = re.compile(r"\[(?:session\s+)?([0-9A-Za-z][\w@.-]{5,})\]")
+#: A passage gets at least this much of it; more passages than that allows are left out.
+_PASSAGE_CHARS = 1_500
 _SHORT = 8
+_LEAST_NAME = 6
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+#: What may be meant as a session: all in square brackets, and what follows that word.
+_NAMED = re.compile(r"\[([^\[\]\n]{6,400})\]|\bsessions?[\s:`'\"(]+([\w@.:-]{6,})", re.IGNORECASE)
+#: How sessions are named by one harness or another. A date or a version is none.
+_IS_ID = re.compile(
+    rf"{_UUID}|(?!(?:19|20)\d{{6}}$)[0-9a-f]{{8,}}(?:-[0-9a-f-]*)?|agent-\w{{6,}}|rollout-\S+"
+    r"|\d{8}_\d{6}_\w+|\d{4}-\d\d-\d\dT\d\d-\d\d\S*",
+    re.IGNORECASE,
+)
+_ONE_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 _TASK = """\
 Answer the question below from the passages below and from nothing else. They are excerpts of past \
@@ -83,11 +95,12 @@ def answered(
 ) -> AskAnswer:
     """Return what an agent makes of passages that were found already; see `ask`."""
     started = time.monotonic()
-    prompt = prompt_of(question, found) if found.hits else ""
+    hits = found.hits[: _PROMPT_CHARS // _PASSAGE_CHARS]
+    prompt = prompt_of(question, hits, memory=found.memory) if hits else ""
     text = ""
     if prompt and not dry_run:
         text = _answer(agent, prompt, env=env, on_text=on_text, cancelled=cancelled)
-    sources, unknown = cited(text, found.hits)
+    sources, unknown = cited(text, hits, prompt=prompt)
     return AskAnswer(
         question=question,
         memory=found.memory,
@@ -159,23 +172,48 @@ def recall_params(params: AskParams) -> RecallParams:
     )
 
 
-def prompt_of(question: str, found: RecallAnswer) -> str:
+def short_names(session_ids: Iterable[str]) -> dict[str, str]:
+    """Return by what sessions are named in a prompt, so that no two are named alike.
+
+    A UUID is cut to 8 characters, or more where several begin alike; any other id stands in full,
+    since those begin with a date or a word.
+    """
+    ids = dict.fromkeys(session_ids)
+    return {id_: _short_name(id_, [one for one in ids if one != id_]) for id_ in ids}
+
+
+def _short_name(id_: str, others: Sequence[str]) -> str:
+    if not re.match(r"[0-9a-f]{8}-[0-9a-f]{4}-", id_):
+        return id_
+    sizes = range(_SHORT, len(id_))
+    return next(
+        (id_[:size] for size in sizes if not any(one.startswith(id_[:size]) for one in others)), id_
+    )
+
+
+def prompt_of(question: str, hits: Sequence[Hit], *, memory: str) -> str:
     """Return the one prompt: task, fenced passages with their origin, question.
 
     The fence is drawn by lot for each prompt, so that no passage can close it.
     """
     fence = secrets.token_hex(8)
-    example = found.hits[0].session_id[:_SHORT] if found.hits else "1a2b3c4d"
-    room = max(400, _PROMPT_CHARS // max(len(found.hits), 1))
-    passages = "\n".join(_passage(hit, fence, room) for hit in found.hits)
+    names = short_names(hit.session_id for hit in hits)
+    example = next(iter(names.values()), "1a2b3c4d")
+    room = max(_PASSAGE_CHARS, _PROMPT_CHARS // max(len(hits), 1))
+    whose = "" if memory in ("", "local") else f"shared memory {memory}"
+    passages = "\n".join(
+        _passage(hit, names[hit.session_id], fence=fence, room_chars=room, whose=whose)
+        for hit in hits
+    )
     return f"{_TASK.format(example=example)}\n{passages}\nQuestion: {question}\n"
 
 
-def _passage(hit: Hit, fence: str, room: int) -> str:
-    about = [hit.ts, hit.harness, hit.cwd or hit.workdir, hit.role, hit.block_type]
-    near = "".join(f"\n~ {one.role}: {one.text[: room // 8]}" for one in hit.neighbors)
-    head = f"session {hit.session_id[:_SHORT]}; {'; '.join(part for part in about if part)}"
-    return f"<<<passage {fence} {head}\n{hit.text[:room]}{near}\npassage {fence}>>>"
+def _passage(hit: Hit, name: str, *, fence: str, room_chars: int, whose: str) -> str:
+    about = [hit.ts, hit.harness, hit.cwd or hit.workdir, hit.role, hit.block_type, whose]
+    head = f"session {name}; {'; '.join(part for part in about if part)}"
+    near = "".join(f"\n~ {one.role}: {one.text[: room_chars // 8]}" for one in hit.neighbors)
+    text = (hit.text + near)[:room_chars]
+    return f"<<<passage {fence} {_ONE_LINE.sub(' ', head)}\n{text}\npassage {fence}>>>"
 
 
 def _answer(
@@ -203,7 +241,7 @@ def _answer(
     if ended.why == "flood":
         raise BackendError(f"{agent.name} wrote far more than an answer and was ended.")
     if ended.why == "failed":
-        reason = f": {ended.reason}" if ended.reason else ""
+        reason = f": {ended.reason}" if ended.reason else "."
         raise BackendError(
             f"{agent.name} ended with code {ended.code}{reason}",
             hint=f"Try `{agent.program}` by itself; it may need a login.",
@@ -215,10 +253,21 @@ def _answer(
     return text
 
 
-def cited(text: str, hits: Sequence[Hit]) -> tuple[tuple[AskSource, ...], tuple[str, ...]]:
-    """Return the passages, those marked that an answer names, and the names that fit none."""
-    named = list(dict.fromkeys(_CITED.findall(text)))
-    held = {id_ for hit in hits for id_ in (hit.session_id, hit.inner_id, *hit.also_in) if id_}
+def cited(
+    text: str, hits: Sequence[Hit], *, prompt: str = ""
+) -> tuple[tuple[AskSource, ...], tuple[str, ...]]:
+    """Return the passages, those marked that an answer names, and the sessions it made up.
+
+    A bare UUID is no session's where the prompt holds it: passages speak of other things too.
+    """
+    named = _named(text)
+    bare = [name for name in re.findall(_UUID, text.lower()) if name not in prompt.lower()]
+    unknown = dict.fromkeys(
+        name
+        for name in [*named, *bare]
+        if _IS_ID.fullmatch(name) and not any(_is_named(hit, name) for hit in hits)
+    )
+    names = short_names(hit.session_id for hit in hits)
     sources = tuple(
         AskSource(
             rank=hit.rank,
@@ -226,23 +275,31 @@ def cited(text: str, hits: Sequence[Hit]) -> tuple[tuple[AskSource, ...], tuple[
             turn_uuid=hit.turn_uuid,
             ts=hit.ts,
             harness=hit.harness,
-            cited=any(_is_named(hit, name) for name in named),
+            cited=any(_is_named(hit, name) for name in named)
+            or _stands_in(names[hit.session_id], text),
             get=hit.get,
         )
         for hit in hits
     )
-    looks_like_id = re.compile(r"[0-9a-f]{8}|.*\d.*-.*")
-    unknown = tuple(
-        name
-        for name in named
-        if looks_like_id.match(name) and not any(id_.startswith(name) for id_ in held)
-    )
-    return sources, unknown
+    return sources, tuple(unknown)
+
+
+def _named(text: str) -> list[str]:
+    words = (word for pair in _NAMED.findall(text) for word in re.split(r"[\s,;]+", " ".join(pair)))
+    cleaned = (word.strip("`'\"().:#").lower() for word in words)
+    return list(dict.fromkeys(word for word in cleaned if len(word) >= _LEAST_NAME))
 
 
 def _is_named(hit: Hit, name: str) -> bool:
-    ids = (hit.session_id, hit.inner_id, *hit.also_in)
-    return any(id_.startswith(name) for id_ in ids if id_)
+    ids = [id_.lower() for id_ in (hit.session_id, hit.inner_id, *hit.also_in) if id_]
+    return any(
+        id_ == name or (_IS_ID.fullmatch(name) and id_.startswith(name)) or name.startswith(id_)
+        for id_ in ids
+    )
+
+
+def _stands_in(name: str, text: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def _note(found: RecallAnswer, unknown: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ class Agent(NamedTuple):
         arguments: Returns what follows the command, from the environment; the prompt comes by
             stdin.
         text_of: Returns what a line of its output adds to the answer, "" for nothing.
+        reason_of: Returns why it fails, when a line of its output says so, else "".
         install: How a person gets it.
     """
 
@@ -21,9 +22,10 @@ class Agent(NamedTuple):
     program: str
     arguments: Callable[[Mapping[str, str]], list[str]]
     text_of: Callable[[str], str]
+    reason_of: Callable[[str], str]
     install: str
 
 
 def program_of(agent: Agent, env: Mapping[str, str]) -> str | None:
     """Return where an agent's command is, None when it is not installed."""
-    return shutil.which(agent.program, path=env.get("PATH"))
+    return shutil.which(agent.program, path=env.get("PATH", ""))

@@ -36,7 +36,17 @@ def text_of(line: str) -> str:
             return ""
         delta = event["event"].get("delta") or {}
         return str(delta.get("text", "")) if delta.get("type") == "text_delta" else ""
-    except (ValueError, KeyError, AttributeError, TypeError):
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
+        return ""
+
+
+def reason_of(line: str) -> str:
+    """Return what the last event says of a failure: a login that is missing, a limit reached."""
+    try:
+        event: Any = json.loads(line)
+        failed = event.get("type") == "result" and event.get("is_error")
+        return str(event.get("result") or event.get("subtype") or "") if failed else ""
+    except (ValueError, AttributeError, TypeError, RecursionError):
         return ""
 
 
@@ -45,5 +55,6 @@ CLAUDE = Agent(
     program="claude",
     arguments=_arguments,
     text_of=text_of,
+    reason_of=reason_of,
     install="npm install -g @anthropic-ai/claude-code",
 )

@@ -13,6 +13,7 @@ _ARGUMENTS = [
     "--no-tools",
     "--no-extensions",
     "--no-skills",
+    "--no-prompt-templates",
     "--no-context-files",
 ]
 
@@ -31,5 +32,6 @@ PI = Agent(
     program="pi",
     arguments=_arguments,
     text_of=text_of,
+    reason_of=lambda _line: "",  # it stands on stderr
     install="npm install -g @mariozechner/pi-coding-agent",
 )
