@@ -12,7 +12,7 @@ from funes_ls.agents.child import run
 from funes_ls.agents.registry import AGENTS, installed
 from funes_ls.indexer.errors import BackendError, FunesError, MemoryStateError, UsageError
 from funes_ls.memories import Memories
-from funes_ls.protocol import AskAnswer, AskParams, AskSource, RecallParams
+from funes_ls.protocol import AskAnswer, AskParams, AskSource, RecallParams, session_filters
 from funes_ls.retrieval.answers import Hit, IsCancelled, RecallAnswer
 
 #: Longest run of an agent.
@@ -160,15 +160,7 @@ def recall_params(params: AskParams) -> RecallParams:
         query=params.question,
         k=params.k,
         memory=params.memory,
-        harness=params.harness,
-        project=params.project,
-        repo=params.repo,
-        cwd=params.cwd,
-        path=params.path,
-        branch=params.branch,
-        since=params.since,
-        until=params.until,
-        no_subagents=params.no_subagents,
+        **session_filters(params),
     )
 
 

@@ -1,20 +1,27 @@
 """What an index run decides: what to read, with which model, and when to stop and ask."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from funes_ls.indexer.errors import BackendError, FunesError, MemoryStateError, UsageError
+from funes_ls.indexer.errors import BackendError, MemoryStateError, UsageError
 from funes_ls.indexer.lock import writer_lock
 from funes_ls.indexer.memory import Memory, open_memory
-from funes_ls.indexer.model import HARNESSES, Problem
-from funes_ls.indexer.pipeline import VectorsReport, WordsReport, plan, run_vectors, run_words
+from funes_ls.indexer.model import HARNESSES
+from funes_ls.indexer.pipeline import (
+    VectorsReport,
+    WordsReport,
+    list_units,
+    plan,
+    run_vectors,
+    run_words,
+)
 from funes_ls.indexer.progress import IndexEvent, Progress, ignore_progress
 from funes_ls.indexer.settings import Settings
-from funes_ls.indexer.traces import TraceSource, Unit, detect, source_for, sources
+from funes_ls.indexer.traces import TraceSource, detect, source_for, sources
 
 if TYPE_CHECKING:
     from funes_ls.indexer.embedding import Embedder
@@ -171,7 +178,7 @@ def _words(
     progress: Progress,
 ) -> None:
     progress(IndexEvent(phase="scan"))
-    tasks, words = plan(_units(places), memory, limit=request.limit)
+    tasks, words = plan(list_units(places), memory, limit=request.limit)
     if words.failed and not tasks and not words.current:
         raise _nothing_left(memory, next(iter(words.troubled)))
     try:
@@ -186,23 +193,6 @@ def _note_words(report: IndexReport, words: WordsReport) -> None:
     report.troubled = words.troubled
 
 
-def _units(
-    places: list[tuple[TraceSource, Path]],
-) -> Iterator[tuple[TraceSource, Unit | Problem]]:
-    """List every place; one that cannot be listed is skipped, but not if it is the only one."""
-    failures: list[FunesError] = []
-    for source, root in places:
-        try:
-            for unit in source.units(root):
-                yield source, unit
-        except (FunesError, OSError) as exc:
-            error = exc if isinstance(exc, FunesError) else _unlistable(root, exc)
-            failures.append(error)
-            yield source, Problem(path=str(root), kind="bad_source", message=error.message)
-    if failures and len(failures) == len(places):
-        raise failures[0]
-
-
 def _nothing_left(memory: Memory, path: str) -> BackendError:
     """Return why a run fails: there was one thing to read, and it cannot be."""
     reasons = [one.message for one in memory.catalog.problems() if one.path == path]
@@ -211,10 +201,6 @@ def _nothing_left(memory: Memory, path: str) -> BackendError:
         hint="Run `funes parse PATH` to look at it.",
         kind="bad_source",
     )
-
-
-def _unlistable(root: Path, exc: OSError) -> BackendError:
-    return BackendError(f"{root} cannot be read ({exc.strerror or exc}).", kind="bad_source")
 
 
 def _vectors(

@@ -53,6 +53,19 @@ class FilterParams(Params, frozen=True, kw_only=True):
     no_subagents: bool = False
 
 
+#: Fields of `FilterParams` that limit sessions; `RecallFilter` has the same.
+SESSION_FILTERS = tuple(
+    name
+    for name in FilterParams.__struct_fields__
+    if name not in (*Params.__struct_fields__, "memory")
+)
+
+
+def session_filters(params: FilterParams) -> dict[str, Any]:
+    """Return the limits on sessions that a request sets, by field."""
+    return {name: getattr(params, name) for name in SESSION_FILTERS}
+
+
 class RecallParams(FilterParams, frozen=True, kw_only=True):
     """`funes/recall`. What is None is as the settings have it; see `RecallRequest`."""
 

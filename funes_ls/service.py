@@ -32,6 +32,7 @@ from funes_ls.protocol import (
     MemoryInfo,
     RecallParams,
     SessionsParams,
+    session_filters,
 )
 from funes_ls.retrieval.answers import (
     GetAnswer,
@@ -175,17 +176,7 @@ def recall_request(params: RecallParams, settings: Settings) -> RecallRequest:
 
 def session_filter(params: FilterParams) -> RecallFilter:
     """Return a filter with what git calls a named project, so that moved folders are found."""
-    wanted = RecallFilter(
-        harness=params.harness,
-        project=params.project,
-        repo=params.repo,
-        cwd=params.cwd,
-        path=params.path,
-        branch=params.branch,
-        since=params.since,
-        until=params.until,
-        no_subagents=params.no_subagents,
-    )
+    wanted = RecallFilter(**session_filters(params))
     if not wanted.project or not Path(wanted.project).is_absolute():
         return wanted
     return replace(wanted, project_repos=tuple(repo_of(wanted.project).split()))
