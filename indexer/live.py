@@ -5,8 +5,6 @@ root, then vectors of everything else while nobody asks, then tidying up.
 """
 
 import logging
-import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -37,8 +35,6 @@ if TYPE_CHECKING:
     from funes_ls.indexer.embedding import Embedder
 
 _log = logging.getLogger(__name__)
-#: By how much the writing thread steps back behind the threads that answer.
-_NICE = 3
 #: After an error of our own storage.
 _PAUSE_S = 2.0
 
@@ -154,10 +150,11 @@ class LiveIndexer:
             note=note,
         )
 
-    # The writing thread
+    # The writing thread. It does not step back behind others by its priority: it holds Python's
+    # lock at times, and whoever then waits for it would wait for the whole machine. What it has
+    # others do, embedding and reading ahead, does step back.
 
     def _run(self) -> None:
-        _step_back()
         try:
             while not self._queue.is_stopped:
                 try:
@@ -285,10 +282,3 @@ def _each(*steps: Callable[[], None]) -> None:
             step()
         except BaseException as exc:
             _log.error("closing failed: %s", where(exc))
-
-
-def _step_back() -> None:
-    """Lower the calling thread's own priority; only Linux has one per thread."""
-    if sys.platform == "linux":
-        thread = threading.get_native_id()
-        os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + _NICE)

@@ -22,6 +22,8 @@ from funes_ls.indexer.traces.registry import reader_of
 LENGTH = struct.Struct("<Q")
 _FRAME_CHARS = 256 * 1024
 _FRAME_ITEMS = 500
+#: By how much reading ahead steps back behind whoever answers.
+_NICE = 5
 
 #: Turns and problems in order: one of each pair is None.
 Items = list[tuple[Turn | None, Problem | None]]
@@ -141,6 +143,8 @@ def _last(key: str, reading: Reading, items: Items, *, error: str = "") -> Frame
 def main() -> None:
     """Serve requests until stdin ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asked
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a stray print must not break the frames
     encoder = msgspec.msgpack.Encoder()
