@@ -5,7 +5,7 @@
 The memory of $FUNES_HOME must hold the traces the questions are about. A line of QUERIES has
 `query`, `gold` (a list of {session_id, turn_uuid, quote}) and optional `style` and `kind`. A hit
 answers a question when it is a gold turn or holds a gold quote; several chunks of one turn count
-once, at the best rank.
+once, at the best rank. How fast an open memory is, on its own rows: `benchmarks/warm.py`.
 """
 
 import argparse
