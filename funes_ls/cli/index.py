@@ -134,8 +134,12 @@ def _withdrawn_on_interrupt(connection: Connection) -> Iterator[None]:
     def interrupt(_signal: int, _frame: object) -> None:
         for number, handler in before.items():
             signal.signal(number, handler)
-        notice("funes: stopping …")
-        connection.cancel()
+        with suppress(RuntimeError):  # in the middle of writing to stderr
+            notice("funes: stopping …")
+        try:
+            connection.cancel()
+        except FunesError:
+            raise KeyboardInterrupt from None  # there is no engine to wait for
 
     before: dict[signal.Signals, Any] = {}
     for number in (signal.SIGINT, signal.SIGTERM):
