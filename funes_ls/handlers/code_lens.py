@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -16,8 +17,10 @@ from funes_ls.handlers.workspaces import path_of
 if TYPE_CHECKING:
     from funes_ls.handlers.front import Front
 
-#: Index news within so short a time are one pass; clients are asked to look again once.
+#: News within so short a time are of one pass of indexing, and so are all while one is under way.
 _QUIET_S = 1.0
+#: An engine that dies while it indexes says nothing of its end.
+_LONGEST_PASS_S = 600.0
 _REFRESH_S = 10.0
 _TOP = types.Range(start=types.Position(0, 0), end=types.Position(0, 0))
 
@@ -95,7 +98,8 @@ class Refreshing:
 
     async def _refresh(self) -> None:
         while self._again:
-            while self._again:
+            ends = time.monotonic() + _LONGEST_PASS_S
+            while (self._again or self._ls.is_indexing) and time.monotonic() < ends:
                 self._again = False
                 await asyncio.sleep(_QUIET_S)
             with contextlib.suppress(ClientRefused, TimeoutError):

@@ -59,6 +59,8 @@ class Front(LanguageServer):
         self.engine = Engine(self.home, client="lsp", notify=True, env=env)
         #: The newest state of the memory that was told of.
         self.generation = 0
+        #: Whether the engine is indexing, as far as it has said.
+        self.is_indexing = False
         #: Work that the client may cancel, by its token.
         self.works: dict[protocol.Token, Work] = {}
         #: Called when the memory has changed.

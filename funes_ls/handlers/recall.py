@@ -26,6 +26,7 @@ def register(ls: "Front") -> None:
             ls.feature(method)(_passing(ls, method))
 
     ls.engine.on_notification("funes/didIndex", lambda news: _did_index(ls, news))
+    ls.engine.on_notification("engine/progress", lambda news: _progressed(ls, news))
 
 
 def _passing(ls: "Front", method: str) -> Callable[[Any], Any]:
@@ -88,6 +89,10 @@ def _partial(ls: "Front", token: protocol.Token | None) -> Callable[[Any], None]
     if token is None:
         return None
     return lambda value: ls.protocol.notify(types.PROGRESS, {"token": token, "value": value})
+
+
+def _progressed(ls: "Front", news: Any) -> None:
+    ls.is_indexing = bool(news.get("phase"))
 
 
 def _did_index(ls: "Front", news: Any) -> None:
