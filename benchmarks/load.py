@@ -60,7 +60,7 @@ class Load(Struct, frozen=True, kw_only=True):
 
     clients: int
     seconds: float
-    think_s: float = 1.0
+    think_s: float = 2.0
     seed: int = 7
 
 
@@ -366,7 +366,7 @@ def main() -> None:
     add_arguments(parser)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--think", type=float, default=1.0, help="mean seconds between requests")
+    parser.add_argument("--think", type=float, default=2.0, help="mean seconds between requests")
     parser.add_argument("--json", action="store_true", help="one JSON object, no table")
     parser.add_argument("--check", action="store_true", help="exit with 1 when something is wrong")
     args = parser.parse_args()
