@@ -28,7 +28,7 @@ from benchmarks.latency.history import write_history
 from benchmarks.latency.processes import Engine, environment
 from funes_ls.engine.client import Connection, EngineError
 
-_ASKED_AT_ONCE = 4
+_ASKED_AT_ONCE = 8
 _PAUSE_S = 0.03
 _PATIENCE_S = 30.0
 #: What blocks say besides their mark.
@@ -44,7 +44,7 @@ _PROSE = tuple(
 
 
 class Times(Struct, kw_only=True):
-    """When a block was written, and found in each way; None while it is not."""
+    """When a turn was written, and its last block was found; None while it is not."""
 
     written: float
     by_words: float | None = None
@@ -164,7 +164,7 @@ class Run:
         self._agents = writing
         self._chance = random.Random(seed)
         self._lock = threading.Lock()
-        self.blocks: dict[str, Times] = {}
+        self.turns: dict[str, Times] = {}
         self.answers: list[float | None] = []
         self.is_writing = True
 
@@ -181,12 +181,12 @@ class Run:
 
     def _write_turn(self, agent: Agent, count: int) -> None:
         chance = self._chance
-        marks = ["".join(chance.choices(string.ascii_lowercase, k=14)) for _ in range(count)]
-        texts = [f"{mark} {' '.join(chance.choices(_PROSE, k=60))}" for mark in marks]
+        mark = "".join(chance.choices(string.ascii_lowercase, k=14))
+        texts = [" ".join(chance.choices(_PROSE, k=60)) for _ in range(count)]
+        texts[-1] = f"{mark} {texts[-1]}"
         agent.write(texts)
-        written = time.monotonic()
         with self._lock:
-            self.blocks |= {mark: Times(written=written) for mark in marks}
+            self.turns[mark] = Times(written=time.monotonic())
 
     def ask_until_found(self, engine: Connection) -> None:
         """Ask for what is not found yet until all is, or the patience for the last one is over."""
@@ -195,18 +195,18 @@ class Run:
             if not self.is_writing and gave_up is None:
                 gave_up = time.monotonic() + _PATIENCE_S
             with self._lock:
-                open_ = [mark for mark, times in self.blocks.items() if times.by_vector is None]
+                open_ = [mark for mark, times in self.turns.items() if times.by_vector is None]
             if not open_ and not self.is_writing:
                 return
             # The newest for words, the oldest for vectors.
-            wordless = [mark for mark in open_ if self.blocks[mark].by_words is None]
+            wordless = [mark for mark in open_ if self.turns[mark].by_words is None]
             asked = [*wordless[:_ASKED_AT_ONCE], *open_[: _ASKED_AT_ONCE // 2]]
             if asked:
                 self._ask(engine, asked)
             time.sleep(_PAUSE_S)
 
     def _ask(self, engine: Connection, marks: Sequence[str]) -> None:
-        params = {"query": " ".join(marks), "k": 2 * len(marks), "halfLife": 0, "neighbors": 0}
+        params = {"query": " ".join(marks), "k": 20 + len(marks), "halfLife": 0, "neighbors": 0}
         began = time.monotonic()
         try:
             answer = engine.request("funes/recall", params, timeout_s=30.0)
@@ -216,7 +216,7 @@ class Run:
         now = time.monotonic()
         self.answers.append(now - began)
         for hit in answer["hits"]:
-            times = self.blocks.get(hit["text"].partition(" ")[0])
+            times = self.turns.get(hit["text"].partition(" ")[0])
             if times is not None:
                 times.by_words = times.by_words or now
                 if hit["embedded"]:
@@ -224,7 +224,7 @@ class Run:
 
 
 class Figures(Struct, frozen=True, kw_only=True):
-    """Seconds from the write until a block was found; `missing` were not at all.
+    """Seconds from the write until a turn was found; `missing` were not at all.
 
     For a recall: the seconds it took.
     """
@@ -232,7 +232,7 @@ class Figures(Struct, frozen=True, kw_only=True):
     p50: float
     p95: float
     worst: float
-    blocks: int
+    count: int
     missing: int
 
 
@@ -247,7 +247,7 @@ def figures(delays: Sequence[float | None]) -> Figures:
         p50=at(0.5),
         p95=at(0.95),
         worst=round(found[-1], 3),
-        blocks=len(delays),
+        count=len(delays),
         missing=sum(delay is None for delay in delays),
     )
 
@@ -261,7 +261,7 @@ def measure(
     writer.start()
     run.ask_until_found(engine)
     writer.join()
-    times = list(run.blocks.values())
+    times = list(run.turns.values())
     return {
         "words": figures([t.by_words and t.by_words - t.written for t in times]),
         "vector": figures([t.by_vector and t.by_vector - t.written for t in times]),
@@ -283,9 +283,9 @@ def main() -> None:
     if args.json:
         print(msgspec.json.encode(found).decode())
         return
-    print(f"{'':24}{'p50':>8}{'p95':>8}{'worst':>8}{'blocks':>8}{'missing':>8}  (seconds)")
+    print(f"{'':24}{'p50':>8}{'p95':>8}{'worst':>8}{'turns':>8}{'missing':>8}  (seconds)")
     for name, one in found.items():
-        print(f"{name:24}{one.p50:8.2f}{one.p95:8.2f}{one.worst:8.2f}{one.blocks:8}{one.missing:8}")
+        print(f"{name:24}{one.p50:8.2f}{one.p95:8.2f}{one.worst:8.2f}{one.count:8}{one.missing:8}")
 
 
 def run(made: Path, scratch: Path, args: argparse.Namespace) -> dict[str, Figures]:
