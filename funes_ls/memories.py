@@ -15,6 +15,7 @@ from funes_ls.indexer.settings import Settings
 
 if TYPE_CHECKING:
     from funes_ls.indexer.embedding import Embedder
+    from funes_ls.indexer.memory_held import Moved
 
 _log = logging.getLogger(__name__)
 
@@ -214,11 +215,28 @@ class KeptOpen:
                 pass
             with self.reading("local", whole=True) as memory:
                 self.embedder(memory)
+                with memory.snapshot() as now:
+                    now.vectors()
         except FunesError as exc:
             _log.info("nothing to warm up (%s)", exc.kind)
         finally:
             self._is_whole.set()
             self._leave_early()
+
+    def moved(self, step: "Moved") -> None:
+        """Take over what has just gone into the home's dataset, rather than read it."""
+        with self._lock:
+            kept = self._kept.get(self.settings.memory_dir)
+            if kept is None or kept.memory is None:
+                return
+            kept.users += 1
+        try:
+            with kept.lock:
+                kept.memory.refresh(step)
+        except FunesError as exc:
+            _log.info("the memory is not made current now (%s)", exc.kind)
+        finally:
+            self._given_back(kept)
 
     def _taken_early(self, path: Path) -> _Kept | None:
         """Take the memory that is open for words alone; None where there is none."""

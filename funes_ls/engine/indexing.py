@@ -228,6 +228,8 @@ class Indexing:
         return embedder
 
     def _changed(self, changed: Changed) -> None:
+        if changed.moved is not None:
+            self._core.memories.moved(changed.moved)
         news = protocol.DidIndex(generation=changed.generation, sessions=changed.sessions)
         self._core.tell("funes/didIndex", news, False)
 
