@@ -126,8 +126,16 @@ def recall_staged(
     params: RecallParams, memories: Memories, *, cancelled: IsCancelled = never
 ) -> Iterator[RecallAnswer]:
     """Yield what words alone answer, as soon as they do, then the whole answer; see `recall`."""
-    yield _words(recall_request(params, memories.settings), memories, cancelled)
-    yield recall(params, memories, cancelled=cancelled)
+    from funes_ls.retrieval.recall import recall_staged as search
+
+    request = recall_request(params, memories.settings)
+    if not memories.is_whole:  # words need not wait for what the whole answer needs
+        yield _words(request, memories, cancelled)
+        yield recall(params, memories, cancelled=cancelled)
+        return
+    with memories.reading(request.memory_name, whole=True) as memory:
+        embedder = memories.embedder(memory)
+        yield from search(request, memory, embedder, now_us=now_us(), cancelled=cancelled)
 
 
 def _words(request: RecallRequest, memories: Memories, cancelled: IsCancelled) -> RecallAnswer:
@@ -272,7 +280,7 @@ def _memory_info(name: str, memories: Memories) -> MemoryInfo:
     settings = memories.settings
     state, model, sessions_, chunks = "", "", 0, 0
     try:
-        with memories.reading(name) as memory:
+        with memories.reading(name, whole=True) as memory:
             found = memory.state()
         chunks, sessions_ = found.embedded + found.words_only, found.sessions
         state, model = "ready" if chunks else "empty", found.stamp
@@ -302,7 +310,8 @@ def status(memories: Memories, *, memory: str = "") -> Status:
     spec = _named(memory, memories)
     path = memory_path(memories.settings, spec)
     try:
-        with memories.reading(spec) as opened:
+        # Whole: the model is a mark of the vectors.
+        with memories.reading(spec, whole=True) as opened:
             return _status(opened, path, spec)
     except MemoryStateError as exc:
         if exc.kind not in ("missing", "locked"):
