@@ -54,6 +54,11 @@ class Memories(Protocol):
         """Return the model a memory's vectors are of; None when it has none or it is not here."""
         ...
 
+    @property
+    def is_whole(self) -> bool:
+        """Return whether all that an answer needs is open and loaded already."""
+        ...
+
     def wait_until_whole(self) -> bool:
         """Return whether more than words can be answered; wait for that, but not for long."""
         ...
@@ -106,6 +111,11 @@ class OpenEachTime:
     def embedder(self, memory: Memory) -> "Embedder | None":
         """Return the model of a memory's vectors; see `Memories`."""
         return _embedder(self.settings, memory)
+
+    @property
+    def is_whole(self) -> bool:
+        """Return False: each answer opens what it needs."""
+        return False
 
     def wait_until_whole(self) -> bool:
         """Return True: whatever is needed is loaded when it is asked for."""
@@ -181,6 +191,11 @@ class KeptOpen:
                 else:
                     self._models[stamp] = found
             return self._models.get(stamp)
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether the warming up is over, without waiting for it."""
+        return self._is_whole.is_set()
 
     def wait_until_whole(self) -> bool:
         """Return whether the warming up is over; see `Memories`."""

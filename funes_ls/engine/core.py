@@ -17,9 +17,10 @@ from funes_ls.indexer.settings import Settings, load_settings
 from funes_ls.memories import KeptOpen
 
 _log = logging.getLogger(__name__)
-Lane = Literal["queries", "tables", "waits"]
-#: Answers from tables have threads of their own, or recalls could queue before a hover.
-_THREADS: dict[Lane, int] = {"queries": 4, "tables": 2, "waits": 16}
+Lane = Literal["queries", "lookups", "tables", "waits"]
+#: What is quickly found has threads of its own, or recalls could queue before it; what an editor
+#: asks at every move of the cursor comes before what a person asks now and then.
+_THREADS: dict[Lane, int] = {"queries": 4, "lookups": 2, "tables": 2, "waits": 16}
 #: What a question is answered with comes with the question, not from whoever started the engine.
 OF_QUESTIONS = frozenset(
     {

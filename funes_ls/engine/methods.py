@@ -141,12 +141,12 @@ def _touch(asked: Asked) -> Any:
 
 METHODS: dict[str, Method] = {
     "funes/recall": Method(run=_recall, lane="queries", limit_s=_RECALL_S),
-    "funes/get": Method(run=_get, lane="queries", limit_s=_GET_S),
-    "funes/sessions": Method(run=_sessions, lane="queries", limit_s=_GET_S),
-    "funes/status": Method(run=_status, limit_s=_GET_S),
+    "funes/get": Method(run=_get, lane="lookups", limit_s=_GET_S),
+    "funes/sessions": Method(run=_sessions, lane="lookups", limit_s=_GET_S),
+    "funes/status": Method(run=_status, lane="lookups", limit_s=_GET_S),
     "funes/related": Method(run=_related),
     "funes/blame": Method(run=_blame),
-    "funes/memories": Method(run=_memories, limit_s=_GET_S),
+    "funes/memories": Method(run=_memories, lane="lookups", limit_s=_GET_S),
     "funes/index": Method(run=_index, lane="waits", limit_s=None, ends_when_withdrawn=True),
     "funes/forget": Method(run=_forget, lane="waits", limit_s=None, ends_when_withdrawn=True),
     "funes/ask": Method(run=_ask, lane="waits", limit_s=None, ends_when_withdrawn=True),
