@@ -23,7 +23,10 @@ def register(ls: "Front") -> None:
     async def hover(params: types.HoverParams) -> types.Hover | None:
         uri = params.text_document.uri
         path = path_of(uri)
-        if not path or is_document(ls, uri, path) or not ls.settings(uri).hover:
+        if not path or is_document(ls, uri, path):
+            return None
+        await ls.configuration.settled()
+        if not ls.settings(uri).hover:
             return None
         asked = ls.with_settings("funes/related", {"path": path, "limit": _MOST_LINES}, uri=uri)
         answer = await ls.quick("funes/related", asked)

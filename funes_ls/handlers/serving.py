@@ -49,8 +49,7 @@ async def serve(
         task.cancel()
     code = _code(over, front)
     await front.close()
-    channel.close(wait_s=_FLUSH_S)
-    await asyncio.sleep(0)
+    await channel.close(wait_s=_FLUSH_S)
     return code
 
 
@@ -71,9 +70,11 @@ async def _first(
 
 async def _parents(front: Front, parent: int | None) -> None:
     """Return when the client's process is gone, whichever way it was named."""
-    watches = [] if parent is None else [asyncio.ensure_future(_gone(parent))]
-    while front.process_id is None and not watches:
-        await asyncio.sleep(_PARENT_EVERY_S / 4)
+    watches = [asyncio.ensure_future(_gone(0 if parent is None else parent))]
+    while not front.protocol.is_initialized:
+        over, _ = await asyncio.wait(watches, timeout=_PARENT_EVERY_S / 4)
+        if over:
+            return
     if front.process_id is not None and front.process_id != parent:
         watches.append(asyncio.ensure_future(_gone(front.process_id)))
     await asyncio.wait(watches, return_when=asyncio.FIRST_COMPLETED)

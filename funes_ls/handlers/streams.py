@@ -32,7 +32,7 @@ class Channel:
         """Send; never waits."""
         raise NotImplementedError
 
-    def close(self, *, wait_s: float) -> None:
+    async def close(self, *, wait_s: float) -> None:
         """Send what is left within a time, and hang up."""
         raise NotImplementedError
 
@@ -77,9 +77,9 @@ class _Standard(Channel):
             self._count(len(data))
             self._queue.put(data)
 
-    def close(self, *, wait_s: float) -> None:
+    async def close(self, *, wait_s: float) -> None:
         self._queue.put(None)
-        self._writing.join(wait_s)
+        await asyncio.to_thread(self._writing.join, wait_s)
 
     def _pump_in(self) -> None:
         with contextlib.suppress(OSError, RuntimeError):  # the loop may be over by then
@@ -141,9 +141,11 @@ class _Socket(Channel):
         if self._write.transport.get_write_buffer_size() > _MOST_UNREAD_BYTES:
             self._write.transport.abort()
 
-    def close(self, *, wait_s: float) -> None:
-        # What is buffered is still sent; the loop runs on for so long as it takes.
+    async def close(self, *, wait_s: float) -> None:
         self._write.close()
+        with contextlib.suppress(OSError, TimeoutError):
+            async with asyncio.timeout(wait_s):
+                await self._write.wait_closed()
 
 
 async def standard() -> Channel:
