@@ -5,6 +5,7 @@ compressed: a row is read from here in a fraction of the time that the dataset t
 dataset is even open.
 """
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -145,6 +146,7 @@ class LexicalIndex:
                 writer.add_json(_encode(_entry(row)).decode())
                 added += 1
         except (OSError, ValueError) as exc:
+            self._drop_writer()
             raise _disk(self.path, exc) from exc
         return added
 
@@ -170,6 +172,7 @@ class LexicalIndex:
             self._writer.commit()
             self._index.reload()
         except (OSError, ValueError) as exc:
+            self._drop_writer()
             raise _disk(self.path, exc) from exc
 
     def reload(self) -> None:
@@ -187,9 +190,18 @@ class LexicalIndex:
 
     def close(self) -> None:
         """Let the writer and its threads go; what was not committed is dropped."""
+        self._drop_writer()
+
+    def _drop_writer(self) -> None:
+        """Let go of the writer and of its lock, also of one that a full disk has killed."""
         writer, self._writer = self._writer, None
-        if writer is not None:
+        if writer is None:
+            return
+        with contextlib.suppress(OSError, ValueError):
             writer.rollback()
+        # This takes the writer apart, dead or alive; without it the lock lives as long as any
+        # error that was raised from here.
+        with contextlib.suppress(OSError, ValueError):
             writer.wait_merging_threads()
 
     def _open_writer(self) -> Any:
@@ -269,8 +281,10 @@ def _mirror(path: Path) -> Path:
 
 
 def _disk(path: Path | None, exc: Exception) -> BackendError:
+    is_full = "os error 28" in str(exc) or "StorageFull" in str(exc)
+    reason = "the disk is full" if is_full else "the disk or the index refuses it"
     return BackendError(
-        f"The words index at {path} could not be written ({exc}).",
+        f"The words index at {path} could not be written: {reason}.",
         hint="Free some disk space or make the directory writable, then run `funes index`.",
         kind="disk",
     )

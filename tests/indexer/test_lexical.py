@@ -1,11 +1,12 @@
 """What words find."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from funes_ls.indexer.errors import MemoryStateError
+from funes_ls.indexer.errors import BackendError, MemoryStateError
 from funes_ls.indexer.lexical import LexicalIndex, LexicalQuery, searchable_text
 from funes_ls.indexer.model import Chunk
 from tests.indexer.making import row
@@ -218,3 +219,27 @@ def test_a_lost_segment_is_damage(tmp_path: Path) -> None:
 )
 def test_escapes_are_undone_where_the_text_is_json(text: str, block_type: str, words: str) -> None:
     assert words in searchable_text(text, block_type)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on file sizes")
+def test_an_index_whose_disk_was_full_can_be_written_again(tmp_path: Path) -> None:
+    import resource
+    import signal
+
+    lexical = LexicalIndex.create(tmp_path / "words", index_id="x")
+    many = [row(n, f"word{n} " * 50) for n in range(200)]
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (512, before[1]))
+        with pytest.raises(BackendError) as caught:
+            lexical.add(many)
+            lexical.commit()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert caught.value.kind == "disk"
+    lexical.add(many)  # with the error still at hand, as a log keeps it
+    lexical.commit()
+    assert lexical.count() == 200
+    lexical.close()
