@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from funes_ls.indexer.crash_marks import CrashMarks
 from funes_ls.indexer.errors import BackendError, MemoryStateError, UsageError
 from funes_ls.indexer.lock import writer_lock
 from funes_ls.indexer.memory import Memory, open_memory
@@ -107,7 +109,8 @@ def run_index(
         memory = open_memory(settings.memory_dir, derived=settings.home / "derived", writable=True)
         try:
             check_model(settings, memory)
-            _words(places, request, memory, report=report, progress=progress)
+            with closing(CrashMarks(settings.home / "run")) as marks:
+                _words(places, request, memory, report=report, progress=progress, marks=marks)
             if not request.words_only:
                 _vectors(request, settings, memory, report=report, progress=progress, ask=ask_more)
             memory.count_turns()
@@ -176,13 +179,16 @@ def _words(
     *,
     report: IndexReport,
     progress: Progress,
+    marks: CrashMarks,
 ) -> None:
     progress(IndexEvent(phase="scan"))
     tasks, words = plan(list_units(places), memory, limit=request.limit)
     if words.failed and not tasks and not words.current:
         raise _nothing_left(memory, next(iter(words.troubled)))
     try:
-        run_words(tasks, memory, report=words, progress=progress, thinking=request.thinking)
+        run_words(
+            tasks, memory, report=words, progress=progress, thinking=request.thinking, marks=marks
+        )
     finally:
         _note_words(report, words)
 

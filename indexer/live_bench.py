@@ -158,6 +158,7 @@ class Bench:
         """Note that a request or sweep has ended."""
         self.event, self.phase = IndexEvent(phase="scan"), ""
         self._meter = None
+        self._counted_s = float("-inf")
 
     def count(self, *, now: bool = False) -> int:
         """Return how many rows wait for vectors, counted now and then."""
@@ -172,11 +173,11 @@ class Bench:
 
     def urgent(self) -> bool:
         """Do what cannot wait, and return whether there was something."""
-        if self.queue.has_forgets and not self.is_tidying:
-            forget = self.queue.next_forget()
-            if forget is not None:
-                self.words.forget(forget)
-                self.vectors.forget()
+        is_held_up = self.is_tidying or self.words.is_half_read
+        forget = None if is_held_up else self.queue.next_forget()
+        if forget is not None:
+            self.words.forget(forget)
+            self.vectors.forget()
             return True
         if self._touched_words():
             return True

@@ -55,6 +55,7 @@ def _words(handle: JobHandle, bench: Bench) -> Work:
         progress=lambda event: _tell(handle, bench, event),
         limit=job.limit,
         thinking=job.thinking,
+        strict=True,
         cancelled=lambda: handle.is_cancelled,
     )
     if report.failed and not (report.sessions or report.current):

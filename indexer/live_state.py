@@ -166,7 +166,9 @@ class JobHandle:
         with self._lock:
             if self._done.is_set():
                 return
-            self._error = error
+            # What native code panics with would end the thread of who waits.
+            is_odd = error is not None and not isinstance(error, Exception)
+            self._error = RuntimeError(type(error).__name__) if is_odd else error
             self._done.set()
             then, self._then = self._then, []
         for call in then:

@@ -120,11 +120,16 @@ class WordsWork:
         progress: Progress,
         limit: int | None = None,
         thinking: bool | None = None,
+        strict: bool = False,
         cancelled: Cancelled,
     ) -> Work:
-        """Read everything under some roots that is due."""
+        """Read everything under some roots that is due.
+
+        Raises:
+            FunesError: `strict` is set and no root can be listed; or our own storage failed.
+        """
         progress(IndexEvent(phase="scan"))
-        listing = run_apart(lambda: list(list_units(places)))
+        listing = run_apart(lambda: list(list_units(places, strict=strict)))
         while not listing.done():
             yield _POLL_S
         tasks, found = plan(listing.result(), self._memory, limit=limit)
@@ -151,6 +156,11 @@ class WordsWork:
         finally:
             self._half_read = None
             self.commit(report)
+
+    @property
+    def is_half_read(self) -> bool:
+        """Return whether a trace is half read: rows of a session forgotten now would follow."""
+        return self._half_read is not None
 
     def forget(self, forget: Forget) -> None:
         """Take a session out and tell who asked."""

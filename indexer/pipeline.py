@@ -76,12 +76,12 @@ class WordsReport(Struct, kw_only=True):
 
 
 def list_units(
-    places: Sequence[tuple[TraceSource, Path]],
+    places: Sequence[tuple[TraceSource, Path]], *, strict: bool = True
 ) -> Iterator[tuple[TraceSource, Unit | Problem]]:
     """Yield what every place holds; one that cannot be listed is a problem.
 
     Raises:
-        FunesError: no place can be listed; why the first one cannot.
+        FunesError: `strict` is set and no place can be listed; why the first one cannot.
     """
     failures: list[FunesError] = []
     for source, root in places:
@@ -92,7 +92,7 @@ def list_units(
             error = exc if isinstance(exc, FunesError) else _unlistable(root, exc)
             failures.append(error)
             yield source, Problem(path=path_text(root), kind="bad_source", message=error.message)
-    if failures and len(failures) == len(places):
+    if strict and failures and len(failures) == len(places):
         raise failures[0]
 
 

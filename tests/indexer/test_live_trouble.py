@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,13 @@ from typing import Any
 import pytest
 
 from funes_ls.indexer import live as live_module
-from funes_ls.indexer import live_seat, live_work
+from funes_ls.indexer import live_seat, live_work, pipeline
 from funes_ls.indexer.crash_marks import CrashMarks
 from funes_ls.indexer.errors import BackendError, FunesError, MemoryStateError
 from funes_ls.indexer.live_model import ModelLoader
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import Problem
+from funes_ls.indexer.progress import IndexEvent
 from funes_ls.indexer.traces import Unit, source_for
 from tests.indexer.living import CLAUDE, DEADLINE_S, Living, living, until
 from tests.indexer.making import reading, writing
@@ -454,3 +456,43 @@ def test_patience_with_the_lock_grows(funes_home: Path, monkeypatch: pytest.Monk
     waits = [after - before for before, after in itertools.pairwise(tries)]
     assert waits[:5] == [0.5, 1, 2, 4, 8]
     assert set(waits[5:]) == {15}
+
+
+def test_a_session_forgotten_while_its_trace_is_read_stays_away(
+    funes_home: Path, projects: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_work, "STEP_S", 0.0)
+    monkeypatch.setattr(pipeline, "_GROUP_BYTES", 1_000)
+    records = [record(f"turn {n} of the big one", uuid=f"b{n}") for n in range(3_000)]
+    write(projects / "p" / "big.jsonl", records)
+    with living(funes_home, projects) as live:
+        asked: list[Future[int]] = []
+
+        def watch(event: IndexEvent) -> None:
+            if event.phase == "words" and not asked:
+                asked.append(live.index.forget("big"))
+
+        live.index.run(live.job(progress=watch, words_only=True)).result(DEADLINE_S)
+        assert asked[0].result(DEADLINE_S) == 3_000
+        assert live.total() == 0
+
+
+def test_roots_that_cannot_be_listed_are_told_of(
+    funes_home: Path, projects: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Statement 43."""
+    write(projects / "p" / "s.jsonl", [record("apple", uuid="u1")])
+    with living(funes_home, projects) as live:
+        live.index.run(live.job()).result(DEADLINE_S)
+
+        def refuse(_root: Path) -> Any:
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(CLAUDE, "units", refuse)
+        live.index.sweep()
+        until(lambda: live.index.state.problems == 1)
+        assert live.index.state.holds_lock
+        with pytest.raises(BackendError, match="Permission denied"):
+            live.index.run(live.job()).result(DEADLINE_S)
+        monkeypatch.undo()
+        assert live.index.run(live.job()).result(DEADLINE_S).words.current == 1
