@@ -63,9 +63,13 @@ def dataset_path(base: Path) -> Path:
 
 
 def is_there(base: Path) -> bool:
-    """Return whether there is a dataset, sound or not."""
+    """Return whether there is a dataset, sound or not.
+
+    A directory that holds neither a version nor rows is one that is being made just now, or whose
+    making was cut short: there is nothing in it to lose.
+    """
     path = dataset_path(base)
-    return path.is_dir() and any(path.iterdir())
+    return any(path.glob("_versions/*.manifest")) or any(path.glob("data/*"))
 
 
 def state(base: Path) -> DatasetState:

@@ -178,3 +178,21 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(BackendError) as raised:
         lance.create(tmp_path / "file", stamp=STAMP, dim=DIM)
     assert raised.value.kind == "disk"
+
+
+def test_one_that_is_being_made_is_none_yet(tmp_path: Path) -> None:
+    path = lance.dataset_path(tmp_path)
+    (path / "_transactions").mkdir(parents=True)
+    (path / "_transactions" / ".tmpx").touch()
+    (path / "_versions").mkdir()
+    (path / "_versions" / "1.manifest#1").touch()
+    assert not lance.is_there(tmp_path)
+    assert lance.state(tmp_path).kind == "missing"
+    assert lance.create(tmp_path, stamp=STAMP, dim=DIM).count() == 0
+    assert lance.is_there(tmp_path)
+
+
+def test_rows_without_a_version_are_damage(tmp_path: Path) -> None:
+    (lance.dataset_path(tmp_path) / "data").mkdir(parents=True)
+    (lance.dataset_path(tmp_path) / "data" / "0.lance").touch()
+    assert lance.state(tmp_path).kind == "damaged"
