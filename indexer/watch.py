@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from funes_ls.indexer.pipeline import where
 from funes_ls.indexer.traces import TraceSource
@@ -250,8 +251,17 @@ class Watcher:
             elif change == _ADDED and path.is_dir():
                 self._is_relinked |= path.is_symlink()
                 yield path
-            elif change == _DELETED and any(path == root for root in self._targets.folders):
-                self._roots_at = float("-inf")
+            elif change == _DELETED and path in self._targets.folders:
+                self._lose(path)
+
+    def _lose(self, root: Path) -> None:
+        """Take a root that was deleted for a new one when it is back.
+
+        What is made anew at once may have the very inode of what was there.
+        """
+        marks = frozenset(mark for mark in self._targets.marks if mark[0] != str(root))
+        self._targets = replace(self._targets, marks=marks)
+        self._roots_at = float("-inf")
 
     def _after_error(self, message: str) -> list[Path]:
         """Begin anew: after a name that is no text, watchfiles tells of nothing else."""

@@ -210,6 +210,20 @@ def test_where_the_system_refuses_it_looks(
         told.hears(root / "p" / "s.jsonl", lambda: grow(root / "p" / "s.jsonl"))
 
 
+def test_a_root_that_is_made_anew_at_once_is_watched_anew(root: Path) -> None:
+    with watching(root) as told:
+        told.ready()
+        for turn in range(5):  # now and then the new folder has the inode of the old one
+
+            def remake() -> None:
+                shutil.rmtree(root)
+                root.mkdir()
+
+            told.hears(root, remake)
+            trace = root / f"{turn}.jsonl"
+            told.hears(trace, lambda: trace.write_text("{}\n"))  # noqa: B023 - called at once
+
+
 def test_network_disks_are_looked_at(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "mounted", lambda: {"/": "ext4", str(root.parent): "nfs4"})
     with watching(root) as told:
