@@ -140,11 +140,13 @@ class Memory(MemoryView):
 
     def close(self) -> None:
         """Commit what is open and let the files go."""
-        if self.writable:
-            self.commit_words()
-        self._background.shutdown()
-        self.lexical.close()
-        self.catalog.close()
+        try:
+            if self.writable:
+                self.commit_words()
+        finally:
+            self._background.shutdown()
+            self.lexical.close()
+            self.catalog.close()
 
     def __enter__(self) -> "Memory":
         """Return itself."""

@@ -32,7 +32,10 @@ def until(condition: Callable[[], Any], *, what: str = "") -> Any:
 
 
 class SmallEmbedder:
-    """Gives a text a vector by its length; may be held back, and keeps what it was asked."""
+    """Gives a text a vector by its length and keeps what it was asked.
+
+    It may be held back: by its gate, and after the `most` texts it may embed.
+    """
 
     stamp = "test/small"
     dim = 8
@@ -42,12 +45,17 @@ class SmallEmbedder:
         self.seen: list[str] = []
         self.gate = threading.Event()
         self.gate.set()
+        self.held = threading.Event()
+        self.most: int | None = None
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         return np.stack([vector for _, vector in self.encode_iter(texts)])
 
     def encode_iter(self, texts: Sequence[str]) -> Iterator[tuple[int, np.ndarray]]:
         for position, text in enumerate(texts):
+            if len(self.seen) == self.most:
+                self.gate.clear()
+                self.held.set()
             assert self.gate.wait(DEADLINE_S)
             self.seen.append(text)
             vector = np.zeros(self.dim, dtype=np.float32)

@@ -105,16 +105,10 @@ def test_stopped_in_the_middle_nothing_is_lost(funes_home: Path, projects: Path)
     for n in range(60):
         write(projects / "p" / f"s{n}.jsonl", [record(f"apple {n}", uuid=f"u{n}")])
     first = Living(funes_home, [(CLAUDE, projects)])
+    first.embedder.most = 20
     first.index.start()
-    half = threading.Event()
-
-    def watch(event: Any) -> None:
-        if event.phase == "vectors":
-            first.embedder.gate.clear() if len(first.embedder.seen) > 20 else None
-            half.set()
-
-    handle = first.index.run(first.job(progress=watch))
-    assert half.wait(DEADLINE_S)
+    handle = first.index.run(first.job())
+    assert first.embedder.held.wait(DEADLINE_S)
     first.index.stop(wait_s=0.0)
     first.embedder.gate.set()
     assert first.index.stop(wait_s=DEADLINE_S)
