@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.latency.figures import Figure, milliseconds
-from benchmarks.latency.processes import Engine, LanguageServer, Refused, command
+from benchmarks.latency.processes import Engine, LanguageServer, Refused, command, rss_mb
 from benchmarks.latency.questions import Drawn
 from funes_ls.engine.client import Connection
 from funes_ls.protocol import CONTENT_MODIFIED
@@ -241,9 +241,13 @@ def shim(env: Mapping[str, str], drawn: Drawn, *, runs: int) -> list[Figure]:
 def memory_taken(engine: Engine, server: LanguageServer) -> list[Figure]:
     """Return the resident memory of both, after a while without work."""
     time.sleep(_IDLE_S)
-    taken = {"engine, idle": engine.rss_mb(), "language server": server.rss_mb()}
+    taken = {
+        "engine, idle": engine.rss_mb(),
+        "engine, idle, without files": rss_mb(engine.process.pid, "RssAnon"),
+        "language server": server.rss_mb(),
+    }
     return [
-        Figure(name=name, values=(value,), unit="MB", most=TARGETS[name])
+        Figure(name=name, values=(value,), unit="MB", most=TARGETS.get(name, {}))
         for name, value in taken.items()
     ]
 

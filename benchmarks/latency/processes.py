@@ -31,11 +31,16 @@ def command(name: str) -> list[str]:
     return [str(Path(sys.executable).with_name(name))]
 
 
-def rss_mb(pid: int) -> float:
-    """Return the resident memory of a process in megabytes; 0 where the system does not tell."""
+def rss_mb(pid: int, kind: str = "VmRSS") -> float:
+    """Return the resident memory of a process in megabytes; 0 where the system does not tell.
+
+    Args:
+        pid: The process.
+        kind: `VmRSS` for all of it, `RssAnon` for what is not a file's (which the system can drop).
+    """
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
-            if line.startswith("VmRSS:"):
+            if line.startswith(f"{kind}:"):
                 return int(line.split()[1]) * 1024 / _MB
     return 0.0
 
