@@ -57,7 +57,11 @@ def run(argv: list[str], env: dict[str, str]) -> Step:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
     done = subprocess.run(
-        [*COMMAND, *argv], env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False
+        [*COMMAND, *argv, "--no-engine"],
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
     )
     seconds = time.perf_counter() - started
     if done.returncode:

@@ -162,7 +162,8 @@ class LiveIndexer:
                 except BaseException as exc:  # also what panics of native code are raised as
                     wait_s = self._stumbled(exc)
                 if wait_s != 0:
-                    self._queue.wait(wait_s)
+                    # Touched traces are no reason to look before the lock may be free.
+                    self._queue.wait(wait_s, for_touched=self._seat.memory is not None)
         finally:
             self._close()
 

@@ -190,10 +190,16 @@ class LiveQueue:
         with self._changed:
             return any(touch.due_s <= now for touch in self._touched.values())
 
-    def wait(self, most_s: float | None) -> None:
-        """Return when something is due, comes in, or the time is over."""
+    def wait(self, most_s: float | None, *, for_touched: bool = True) -> None:
+        """Return when something is due, comes in, or the time is over.
+
+        Args:
+            most_s: Seconds; None for as long as it takes.
+            for_touched: False leaves touched traces out: there is nothing to write them to yet.
+        """
         with self._changed:
-            left = [touch.due_s - self._clock() for touch in self._touched.values()]
+            touched = self._touched.values() if for_touched else ()
+            left = [touch.due_s - self._clock() for touch in touched]
             if most_s is not None:
                 left.append(most_s)
             if not self._awake and (not left or min(left) > 0):

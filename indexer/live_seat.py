@@ -36,6 +36,7 @@ class WriterSeat:
         self._held = ExitStack()
         self._retry_s = 0.0
         self._retry_at = float("-inf")
+        self._taken: tuple[int, int] | None = None
         self.memory: Memory | None = None
         self.marks: CrashMarks = NO_MARKS
         self.error: FunesError | None = None
@@ -53,6 +54,9 @@ class WriterSeat:
 
     def take(self) -> Memory | None:
         """Return the memory opened for writing; None while another process has it, or it fails."""
+        if self.memory is not None and self._mark() != self._taken:
+            _log.warning("the files of the memory are gone; what is open is let go")
+            self.leave()
         if self.memory is not None or self.retry_in_s:
             return self.memory
         try:
@@ -80,3 +84,12 @@ class WriterSeat:
         marks = CrashMarks(self._home / "run")
         self._held.callback(marks.close)
         self.memory, self.marks = memory, marks
+        self._taken = self._mark()
+
+    def _mark(self) -> tuple[int, int] | None:
+        """Return what tells these files from others at the same place, None when they are gone."""
+        try:
+            found = (self._base / CATALOG).stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino

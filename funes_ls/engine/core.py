@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from funes_ls import __version__, protocol
+from funes_ls.engine.address import RECORD, read_address, run_dir
 from funes_ls.engine.indexing import Indexing
 from funes_ls.indexer.settings import Settings, load_settings
 from funes_ls.memories import KeptOpen
@@ -58,6 +59,7 @@ class Core:
         self.active_at = self.started_at
         self.clients: Callable[[], int] = lambda: 0
         self.address = ""
+        self.is_lost = False
         #: Questions being answered; background work steps aside for them. The loop counts.
         self.answering = 0
         self.tell: Tell = _tell_nobody
@@ -137,9 +139,19 @@ class Core:
     def tick(self) -> None:
         """Do what is due now and then; on a thread, since it may wait."""
         _ = self.settings
+        self.is_lost = self._is_lost()
         self.memories.close_idle()
         self.indexing.watch()
         self.indexing.tell_when_idle()
+
+    def _is_lost(self) -> bool:
+        """Return whether no front finds this engine any more: its home was deleted or moved."""
+        if self.address == "inline":
+            return False
+        if not (run_dir(self.home) / RECORD).exists():
+            return True
+        found = read_address(self.home)  # None while somebody has spoilt the record
+        return found is not None and found.pid != os.getpid()
 
     def warm_up(self) -> None:
         """Load what the first question needs, so that it need not wait; on a thread of its own."""

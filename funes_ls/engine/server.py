@@ -53,6 +53,8 @@ class Server:
                     await self._ended.wait()
             except TimeoutError:
                 self._loop.run_in_executor(self._core.lane("tables"), self._core.tick)
+                if self._core.is_lost:
+                    self.end("its home is gone, or another engine's")
                 if idle_s is not None and self._core.is_idle(self._core.settings.idle_s):
                     self.end("nobody needs it")
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -374,3 +375,23 @@ def test_connections_that_come_and_go_leave_nothing(engines: Engines) -> None:
         what="the others are forgotten",
     )
     assert len(list(fds.iterdir())) <= before + 5
+
+
+def test_an_engine_whose_home_was_deleted_ends(engines: Engines) -> None:
+    engines.connect()
+    first = engines.pid
+    shutil.rmtree(engines.home, ignore_errors=True)
+    until(lambda: not alive(first), what="the engine of the deleted home is gone")
+    engines.connect()
+    assert engines.pid != first
+
+
+def test_a_memory_deleted_under_an_engine_is_made_anew(engines: Engines, trace: Path) -> None:
+    target = {"target": str(trace.parent), "wordsOnly": True}
+    with engines.connect() as connection:
+        connection.request("funes/index", target, timeout_s=40)
+        shutil.rmtree(engines.home / "memory")
+        report = connection.request("funes/index", target, timeout_s=40)
+        assert (report["sessions"], report["chunks"]) == (1, 1)
+        found = connection.request("funes/recall", {"query": "boiler whistles"}, timeout_s=40)
+        assert [hit["text"] for hit in found["hits"]] == [SAID]

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from funes_ls.indexer import live_seat, live_work, pipeline
 from funes_ls.indexer.crash_marks import CrashMarks
 from funes_ls.indexer.errors import BackendError, FunesError, MemoryStateError
 from funes_ls.indexer.live_model import ModelLoader
+from funes_ls.indexer.lock import writer_lock
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import Problem
 from funes_ls.indexer.progress import IndexEvent
@@ -490,3 +492,16 @@ def test_roots_that_cannot_be_listed_are_told_of(
             live.index.run(live.job()).result(DEADLINE_S)
         monkeypatch.undo()
         assert live.index.run(live.job()).result(DEADLINE_S).words.current == 1
+
+
+def test_waiting_for_another_writer_costs_no_time(tmp_path: Path) -> None:
+    home, projects = tmp_path / "home", tmp_path / "projects"
+    trace = write(projects / "p" / "s.jsonl", [record("one", uuid="u-1")])
+    with living(home, projects) as live:
+        live.index.run(live.job(words_only=True)).result(20)
+    with writer_lock(home), living(home, projects) as live:
+        live.index.touch([trace])
+        until(lambda: live.index.state.phase == "waiting", what="it waits for the lock")
+        began = time.process_time()
+        threading.Event().wait(1.0)
+        assert time.process_time() - began < 0.5
