@@ -21,7 +21,9 @@ from typing import Any
 
 from funes_ls import service
 from funes_ls.indexer.settings import load_settings
-from funes_ls.retrieval.answers import Hit, RecallRequest
+from funes_ls.memories import KeptOpen
+from funes_ls.protocol import RecallParams
+from funes_ls.retrieval.answers import Hit
 
 CUTS = (1, 5, 10)
 _LONG_ID = 16
@@ -36,17 +38,16 @@ def main() -> None:
     lines = Path(args.queries).read_text(encoding="utf-8").splitlines()
     groups: dict[str, list[dict[str, float]]] = defaultdict(list)
     took_ms: list[float] = []
-    with service.asking(settings, settings.memory) as ask:
-        for question in (json.loads(line) for line in lines if line.strip()):
-            request = RecallRequest(
-                query=question["query"], k=args.k, vector_weight=weight, neighbors=0
-            )
-            started = time.perf_counter()
-            answer = ask(request)
-            took_ms.append((time.perf_counter() - started) * 1000)
-            scores = score(list(answer.hits), question["gold"])
-            for group in ("all", *(f"{key} {question.get(key, '-')}" for key in ("style", "kind"))):
-                groups[group].append(scores)
+    memories = KeptOpen(settings)
+    for question in (json.loads(line) for line in lines if line.strip()):
+        params = RecallParams(query=question["query"], k=args.k, vector_weight=weight, neighbors=0)
+        started = time.perf_counter()
+        answer = service.recall(params, memories)
+        took_ms.append((time.perf_counter() - started) * 1000)
+        scores = score(list(answer.hits), question["gold"])
+        for group in ("all", *(f"{key} {question.get(key, '-')}" for key in ("style", "kind"))):
+            groups[group].append(scores)
+    memories.close()
     print_table(groups)
     ordered = sorted(took_ms)
     print(

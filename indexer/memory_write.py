@@ -34,7 +34,7 @@ _COMMIT_S = 5.0
 #: Turn ids of this length are unique everywhere, so equal ones are copies.
 _LONG_TURN_ID = 32
 #: How often a state is looked for that nobody changes meanwhile.
-_TRIES = 3
+_TRIES = 12
 
 
 class Memory(MemoryView):
