@@ -13,7 +13,7 @@ from funes_ls.agents.registry import AGENTS, installed
 from funes_ls.indexer.errors import BackendError, FunesError, MemoryStateError, UsageError
 from funes_ls.memories import Memories
 from funes_ls.protocol import AskAnswer, AskParams, AskSource, RecallParams, session_filters
-from funes_ls.retrieval.answers import Hit, IsCancelled, RecallAnswer
+from funes_ls.retrieval.answers import Hit, IsCancelled, RecallAnswer, never
 
 #: Longest run of an agent.
 LIMIT_S = 300.0
@@ -49,7 +49,7 @@ def ask(
     memories: Memories,
     *,
     on_text: Callable[[str], None],
-    cancelled: IsCancelled = service.never,
+    cancelled: IsCancelled = never,
     env: Mapping[str, str] | None = None,
 ) -> AskAnswer:
     """Return an agent's answer to a question, with the passages it was given.
@@ -91,7 +91,7 @@ def answered(
     dry_run: bool,
     env: Mapping[str, str],
     on_text: Callable[[str], None],
-    cancelled: IsCancelled = service.never,
+    cancelled: IsCancelled = never,
 ) -> AskAnswer:
     """Return what an agent makes of passages that were found already; see `ask`."""
     started = time.monotonic()

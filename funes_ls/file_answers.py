@@ -1,7 +1,6 @@
 """What sessions have to do with a file; whole files so far, not lines."""
 
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
 from funes_ls.indexer.errors import UsageError
 from funes_ls.memories import Memories
@@ -13,6 +12,7 @@ from funes_ls.protocol import (
     RelatedParams,
     RelatedSession,
 )
+from funes_ls.uris import path_of
 
 if TYPE_CHECKING:
     from funes_ls.indexer.catalog import Session
@@ -45,15 +45,12 @@ def file_of(uri: str, path: str) -> str:
     Raises:
         UsageError: neither names a file.
     """
-    if path:
-        return path
-    parts = urlsplit(uri)
-    if parts.scheme != "file" or not parts.path:
+    found = path or path_of(uri)
+    if not found:
         raise UsageError(
             "No file is named.", hint="Give `path`, or `textDocument` with a file: URI."
         )
-    found = unquote(parts.path)
-    return found[1:] if found[2:3] == ":" else found
+    return found
 
 
 def blame(params: BlameParams, memories: Memories) -> BlameAnswer:

@@ -5,7 +5,7 @@ import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from funes_ls import __version__
 from funes_ls.indexer.errors import FunesError, UsageError
@@ -24,34 +24,33 @@ examples:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve one client and return the exit code."""
+    """Serve one client and end the process; return the exit code where none could be served."""
     options = _parser().parse_args(argv)
     try:
-        connect, parent = _connector(options), options.clientProcessId
-        return _run(connect, parent, options.log_level)
+        _run(_connector(options), options.clientProcessId, options.log_level)
     except FunesError as exc:
         sys.stderr.write(f"funes-ls: {exc}\n")
         return exc.exit_code
 
 
-def _run(connect: "Callable[[], Awaitable[Channel]]", parent: int | None, log_level: str) -> int:
-    """Run the server; everything heavy is loaded here."""
+def _run(
+    connect: "Callable[[], Awaitable[Channel]]", parent: int | None, log_level: str
+) -> NoReturn:
+    """Run the server and end the process; everything heavy is loaded here."""
     import asyncio
 
     from funes_ls.handlers.logs import log_to_stderr
     from funes_ls.handlers.serving import leave, serve
 
     log_to_stderr(log_level)
-    code = asyncio.run(_guarded(serve(connect, os.environ, parent=parent), leave))
-    logging.shutdown()
-    return code
+    asyncio.run(_served(serve(connect, os.environ, parent=parent), leave))
 
 
-async def _guarded(serving: Awaitable[int], leave: Callable[[int], None]) -> int:
+async def _served(serving: Awaitable[int], leave: Callable[[int], NoReturn]) -> NoReturn:
+    """Serve, then leave from inside the loop, whose end would wait for threads."""
     code = await serving
     logging.shutdown()
     leave(code)
-    return code
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -40,6 +40,7 @@ from funes_ls.retrieval.answers import (
     RecallAnswer,
     RecallFilter,
     RecallRequest,
+    never,
 )
 
 if TYPE_CHECKING:
@@ -61,11 +62,6 @@ __all__ = [
     "sessions",
     "status",
 ]
-
-
-def never() -> bool:
-    """Say that nobody has lost interest."""
-    return False
 
 
 class Status(Struct, frozen=True, kw_only=True):

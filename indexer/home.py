@@ -11,9 +11,10 @@ def home_dir(env: Mapping[str, str]) -> Path:
 
 
 def make_private(path: Path) -> None:
-    """Make a directory, and the home above it, that only its user can enter.
+    """Make a directory, and what is missing above it, that only its user can enter.
 
-    A memory holds what transcripts hold; one that is there already keeps its mode.
+    A memory holds what transcripts hold; what is there already keeps its mode.
     """
-    for folder in (path.parent, path):
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not path.parent.is_dir():
+        make_private(path.parent)
+    path.mkdir(exist_ok=True, mode=0o700)

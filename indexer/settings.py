@@ -103,6 +103,14 @@ ENV_KEYS = {
     "FUNES_ENGINE_IDLE": "idle_s",
 }
 
+#: Settings that come with a question -> its name in the params of one; the others are those of
+#: whoever answers.
+QUESTION_FIELDS = {
+    field: key.removeprefix("recall.")
+    for key, field in CONFIG_KEYS.items()
+    if key == "memory" or key.startswith("recall.")
+}
+
 _RANGES: dict[str, tuple[float, float]] = {
     "k": (1, 1000),
     "candidates": (1, 10_000),

@@ -9,6 +9,11 @@ from msgspec import Struct
 IsCancelled = Callable[[], bool]
 
 
+def never() -> bool:
+    """Say that nobody has lost interest."""
+    return False
+
+
 class RecallFilter(Struct, frozen=True, kw_only=True):
     """Limits on what may be a hit; empty means no limit. Applied before the cut, in every leg.
 

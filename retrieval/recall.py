@@ -16,7 +16,7 @@ from msgspec import Struct
 from funes_ls.indexer.errors import FunesError
 from funes_ls.indexer.memory import MemoryView
 from funes_ls.retrieval import bm25, vector
-from funes_ls.retrieval.answers import IsCancelled, RecallAnswer, RecallRequest
+from funes_ls.retrieval.answers import IsCancelled, RecallAnswer, RecallRequest, never
 from funes_ls.retrieval.fuse import Leg, mix
 from funes_ls.retrieval.hits import hits_of
 from funes_ls.retrieval.plan import Plan, plan
@@ -69,11 +69,6 @@ class _Words(Struct, frozen=True, kw_only=True):
     leg: Leg | None
     state: str
     limit: int
-
-
-def never() -> bool:
-    """Say that nobody has lost interest."""
-    return False
 
 
 def recall(

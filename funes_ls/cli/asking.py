@@ -29,18 +29,6 @@ _TABLE_S = 7.0
 START_S = 10.0
 #: Variables that change no setting of an answer.
 _NO_SETTINGS = ("FUNES_HOME", "FUNES_SHARED", "FUNES_TEST_MODELS")
-#: Variable -> the setting it sets and the parameter that carries it to the engine.
-_OF_QUESTIONS = {
-    "FUNES_MEMORY": ("memory", "memory"),
-    "FUNES_K": ("k", "k"),
-    "FUNES_CANDIDATES": ("candidates", "candidates"),
-    "FUNES_HALF_LIFE": ("half_life_days", "halfLife"),
-    "FUNES_AGE_FLOOR": ("age_floor", "ageFloor"),
-    "FUNES_NEIGHBORS": ("neighbors", "neighbors"),
-    "FUNES_VECTOR_WEIGHT": ("vector_weight", "vectorWeight"),
-    "FUNES_PRIOR_TOOL_USE": ("prior_tool_use", "priorToolUse"),
-    "FUNES_PRIOR_TOOL_RESULT": ("prior_tool_result", "priorToolResult"),
-}
 #: What the engine says when the fault is its own: then this process answers.
 _TROUBLES = {
     *("engine_down", "engine_timeout", "engine_newer", "engine_crashing", "engine_stopping"),
@@ -122,13 +110,15 @@ def _with_settings(method: str, params: Params, env: Mapping[str, str], *, quiet
     """Return params with what the environment sets, as text that can be sent; warn of the rest."""
     own = {name: sendable(value) for name, value in params.items() if value is not None}
     if _has_settings(env):
-        from funes_ls.indexer.settings import load_settings
+        from funes_ls.indexer.settings import ENV_KEYS, QUESTION_FIELDS, load_settings
 
         settings, warnings = load_settings(env)
         for warning in warnings:
             notice(f"funes: {warning}", quiet=quiet)
-        for variable, (field, name) in _OF_QUESTIONS.items():
-            if env.get(variable, "").strip() and (method == "funes/recall" or name == "memory"):
+        for variable, field in ENV_KEYS.items():
+            name = QUESTION_FIELDS.get(field, "")
+            is_asked = name == "memory" or (name and method == "funes/recall")
+            if is_asked and env.get(variable, "").strip():
                 own.setdefault(name, getattr(settings, field))
     if own.get("memory"):
         own["memory"] = _absolute(own["memory"])

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from funes_ls.indexer.errors import BackendError
+from funes_ls.indexer.home import make_private
 
 SOCKET = "engine.sock"
 RECORD = "engine.json"
@@ -118,7 +119,7 @@ def private_dir(path: Path) -> Path:
         BackendError: kind `disk`: it is not ours, not a directory, or cannot be made.
     """
     try:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(path)
         found = path.lstat()
         if not stat.S_ISDIR(found.st_mode) or (os.name != "nt" and found.st_uid != _uid()):
             raise BackendError(

@@ -60,7 +60,7 @@ class EngineError(FunesError):
 
 
 class Connection:
-    """One conversation with an engine; not for use by several threads at once."""
+    """A connection to an engine; not for use by several threads at once."""
 
     def __init__(self, sock: socket.socket, *, on_close: Callable[[], None] | None = None) -> None:
         """Talk over a connected socket."""

@@ -14,7 +14,7 @@ import msgspec
 from funes_ls import __version__, protocol
 from funes_ls.engine.address import RECORD, read_address, run_dir
 from funes_ls.engine.indexing import Indexing
-from funes_ls.indexer.settings import Settings, load_settings
+from funes_ls.indexer.settings import ENV_KEYS, QUESTION_FIELDS, Settings, load_settings
 from funes_ls.memories import KeptOpen
 
 _log = logging.getLogger(__name__)
@@ -23,19 +23,7 @@ Lane = Literal["queries", "lookups", "tables", "waits"]
 #: asks at every move of the cursor comes before what a person asks now and then.
 _THREADS: dict[Lane, int] = {"queries": 4, "lookups": 2, "tables": 2, "waits": 16}
 #: What a question is answered with comes with the question, not from whoever started the engine.
-OF_QUESTIONS = frozenset(
-    {
-        "FUNES_MEMORY",
-        "FUNES_K",
-        "FUNES_CANDIDATES",
-        "FUNES_HALF_LIFE",
-        "FUNES_AGE_FLOOR",
-        "FUNES_NEIGHBORS",
-        "FUNES_VECTOR_WEIGHT",
-        "FUNES_PRIOR_TOOL_USE",
-        "FUNES_PRIOR_TOOL_RESULT",
-    }
-)
+_OF_QUESTIONS = {name for name, field in ENV_KEYS.items() if field in QUESTION_FIELDS}
 _CONFIG = "config.toml"
 #: Sends a notification to every client that wants it; from any thread. The last argument says that
 #: it may be left out for clients that are behind.
@@ -53,7 +41,7 @@ class Core:
             env: The engine's own environment.
         """
         self.home = home
-        self.env = {name: value for name, value in env.items() if name not in OF_QUESTIONS}
+        self.env = {name: value for name, value in env.items() if name not in _OF_QUESTIONS}
         self.env["FUNES_HOME"] = str(home)
         self.started_at = time.monotonic()
         self.active_at = self.started_at

@@ -9,11 +9,12 @@ from msgspec import Struct
 
 from funes_ls.handlers.addresses import MOST_QUERY_CHARS, Address
 from funes_ls.handlers.documents import is_document, open_document
-from funes_ls.handlers.failures import Refused, bad_params
+from funes_ls.handlers.failures import bad_params
 from funes_ls.handlers.progress import begun
 from funes_ls.handlers.recall import watched
-from funes_ls.handlers.workspaces import opened, path_of
+from funes_ls.handlers.workspaces import opened
 from funes_ls.protocol import Range
+from funes_ls.uris import path_of
 
 if TYPE_CHECKING:
     from funes_ls.handlers.front import Front
@@ -138,7 +139,7 @@ def _selected(ls: "Front", target: Target) -> str:
     """Return the selected text of an open document; positions count as was agreed."""
     document = opened(ls, target.uri)
     if document is None or target.range is None:
-        raise Refused(-32602, "The document is not open.", kind="params")
+        raise bad_params("The document is not open.")
     lines = document.lines
     client_range = types.Range(
         start=types.Position(target.range.start.line, target.range.start.character),

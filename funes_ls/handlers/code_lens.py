@@ -12,7 +12,7 @@ from funes_ls.handlers.documents import is_document
 from funes_ls.handlers.failures import bad_params, outdated
 from funes_ls.handlers.guard import ClientRefused
 from funes_ls.handlers.wording import ago, counted
-from funes_ls.handlers.workspaces import path_of
+from funes_ls.uris import path_of
 
 if TYPE_CHECKING:
     from funes_ls.handlers.front import Front

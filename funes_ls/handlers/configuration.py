@@ -17,7 +17,13 @@ from msgspec import Struct
 from funes_ls.handlers.guard import ClientRefused
 from funes_ls.handlers.workspaces import folders_of, innermost
 from funes_ls.indexer.errors import UsageError
-from funes_ls.indexer.settings import CONFIG_KEYS, ENV_KEYS, Settings, check_setting
+from funes_ls.indexer.settings import (
+    CONFIG_KEYS,
+    ENV_KEYS,
+    QUESTION_FIELDS,
+    Settings,
+    check_setting,
+)
 
 if TYPE_CHECKING:
     from funes_ls.handlers.front import Front
@@ -63,7 +69,7 @@ class EditorSettings(Struct, frozen=True, kw_only=True):
 
 
 class Configuration:
-    """The settings of one conversation, by scope."""
+    """The settings of one client, by scope."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         """Know what the environment says."""
@@ -203,7 +209,7 @@ def _from_env(env: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     keys = {field: key for key, field in CONFIG_KEYS.items()}
     for name, field in ENV_KEYS.items():
         key, text = keys[field], env.get(name, "").strip()
-        if text and (key.startswith(_RECALL) or key == "memory"):
+        if text and field in QUESTION_FIELDS:
             with contextlib.suppress(msgspec.ValidationError):
                 kind = Settings.__annotations__[field]
                 yield key, msgspec.convert(text, kind, strict=False)

@@ -14,8 +14,9 @@ from msgspec import Struct
 from funes_ls.handlers.addresses import SCHEME, Address, address_of, slug, uri_of
 from funes_ls.handlers.failures import bad_params
 from funes_ls.handlers.pages import Page, file_page, recall_page, turns_page, why_page
-from funes_ls.handlers.workspaces import path_of
+from funes_ls.indexer.home import make_private
 from funes_ls.protocol import Params
+from funes_ls.uris import path_of
 
 if TYPE_CHECKING:
     from funes_ls.handlers.front import Front
@@ -51,7 +52,7 @@ class Documents:
 
     def write(self, uri: str, page: Page) -> Path:
         """Return the file of a document, written anew, for this user to read only."""
-        self._make_folder()
+        make_private(self.folder)
         digest = hashlib.sha256(uri.encode("utf-8", "replace")).hexdigest()[:12]
         about = address_of(uri)
         name = slug(about.query or about.path.rpartition("/")[2] or about.turn or about.session)
@@ -84,9 +85,6 @@ class Documents:
                     path.chmod(0o600)  # Windows removes no read-only file
                     path.unlink()
                 self._uris.pop(path, None)
-
-    def _make_folder(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
 async def page_of(ls: "Front", uri: str) -> Page:

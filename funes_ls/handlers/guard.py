@@ -68,12 +68,12 @@ def plain_converter() -> cattrs.Converter:
 
 
 class Guarded(LanguageServerProtocol):
-    """One conversation with a client; everything happens on the loop's thread."""
+    """The protocol with one client; everything happens on the loop's thread."""
 
     _server: Any
 
     def __init__(self, server: Any, converter: cattrs.Converter) -> None:
-        """Begin a conversation that `initialize` opens."""
+        """Wait for `initialize`."""
         super().__init__(server, converter)
         self.out: Out | None = None
         self.exit_code: int | None = None
@@ -94,7 +94,7 @@ class Guarded(LanguageServerProtocol):
     # What comes in.
 
     def take(self, body: bytes) -> None:
-        """Do what a message says; whatever it is, the conversation goes on."""
+        """Do what a message says; whatever it is, later ones are taken too."""
         try:
             message = messages.decode(body)
         except messages.BadMessage as exc:

@@ -8,7 +8,7 @@ from lsprotocol import types
 from funes_ls.handlers.addresses import Address, address_of_command, uri_of
 from funes_ls.handlers.documents import is_document
 from funes_ls.handlers.wording import ago, counted, harness_word, markdown, one_line
-from funes_ls.handlers.workspaces import path_of
+from funes_ls.uris import path_of
 
 if TYPE_CHECKING:
     from funes_ls.handlers.front import Front

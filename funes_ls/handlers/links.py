@@ -9,7 +9,8 @@ from funes_ls.handlers.addresses import Address, uri_of
 from funes_ls.handlers.documents import is_document, page_of, placed
 from funes_ls.handlers.failures import bad_params
 from funes_ls.handlers.pages import Lead, leads
-from funes_ls.handlers.workspaces import opened, path_of
+from funes_ls.handlers.workspaces import opened
+from funes_ls.uris import path_of
 
 if TYPE_CHECKING:
     from funes_ls.handlers.front import Front

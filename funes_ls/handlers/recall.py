@@ -14,8 +14,12 @@ from funes_ls.handlers.progress import Work, begun
 if TYPE_CHECKING:
     from funes_ls.handlers.front import Front
 
-#: These take as long as they take; the client withdraws them when it has had enough.
-_LONG = {"funes/index", "funes/forget", "funes/ask"}
+#: These take as long as they take, under this title; who has had enough withdraws them.
+_LONG = {
+    "funes/index": "Indexing sessions",
+    "funes/forget": "Forgetting a session",
+    "funes/ask": "Asking an agent",
+}
 _TOKENS = ("workDoneToken", "partialResultToken")
 
 
@@ -58,7 +62,7 @@ async def passed_on(ls: "Front", method: str, raw: Any) -> Any:
 
 
 async def _long(ls: "Front", method: str, params: dict[str, Any], tokens: protocol.Params) -> Any:
-    work = await begun(ls, tokens.work_done_token, title="Indexing sessions")
+    work = await begun(ls, tokens.work_done_token, title=_LONG[method])
     return await watched(ls, method, params, work, partial=tokens.partial_result_token)
 
 

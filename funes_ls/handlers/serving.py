@@ -1,11 +1,11 @@
-"""One conversation from connecting to the end of the process."""
+"""Serves one client, from connecting to the end of the process."""
 
 import asyncio
 import contextlib
 import os
 import signal
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from funes_ls.handlers.features import make_front
 from funes_ls.handlers.front import Front
@@ -109,6 +109,6 @@ def _end_on_signals(over: "asyncio.Future[int | None]") -> None:
             signal.signal(number, handle)
 
 
-def leave(code: int) -> None:
+def leave(code: int) -> NoReturn:
     """End the process; threads that work on what nobody waits for do not hold it up."""
     os._exit(code)

@@ -6,6 +6,7 @@ import logging
 import os
 import queue
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -21,20 +22,20 @@ _MOST_UNREAD_BYTES = 128 << 20
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
-class Channel:
-    """Both directions of a conversation."""
+class Channel(ABC):
+    """Both directions of a connection to a client."""
 
     def __init__(self, read: asyncio.StreamReader) -> None:
         """Read from a stream that something feeds."""
         self.read = read
 
+    @abstractmethod
     def write(self, data: bytes) -> None:
         """Send; never waits."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def close(self, *, wait_s: float) -> None:
         """Send what is left within a time, and hang up."""
-        raise NotImplementedError
 
 
 async def converse(channel: Channel, front: Guarded) -> None:

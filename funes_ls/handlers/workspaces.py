@@ -39,15 +39,6 @@ def opened(ls: "Front", uri: str) -> "TextDocument | None":
     return found
 
 
-def path_of(uri: str) -> str:
-    """Return the file that a URI names, "" when it names none."""
-    parts = urlsplit(uri)
-    if parts.scheme != "file" or not parts.path:
-        return ""
-    path = unquote(parts.path)
-    return path[1:] if path[2:3] == ":" else path
-
-
 def _parts(uri: str) -> tuple[str, ...]:
     parts = urlsplit(uri)
     path = unquote(parts.path).rstrip("/")

@@ -7,8 +7,9 @@ import pytest
 
 from funes_ls.handlers.client import client_of
 from funes_ls.handlers.configuration import checked
-from funes_ls.handlers.workspaces import innermost, path_of
+from funes_ls.handlers.workspaces import innermost
 from funes_ls.indexer.errors import UsageError
+from funes_ls.uris import path_of
 
 
 @pytest.mark.parametrize(
