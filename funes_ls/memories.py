@@ -25,8 +25,10 @@ _IDLE_S = 600.0
 _RETRY_S = 30.0
 #: Answers wait so long, from the start, for what vectors need; then words alone must do.
 _PATIENCE_S = 6.0
-#: And so long for a writer that makes or mends what cannot be read yet.
+#: And so long for a writer that makes or mends what cannot be read yet; a command, which has
+#: nobody else waiting for it, a little longer.
 _WRITER_S = 3.0
+_COMMAND_S = 20.0
 
 
 class Memories(Protocol):
@@ -100,9 +102,7 @@ class OpenEachTime:
     @contextmanager
     def reading(self, spec: str, *, whole: bool = False) -> Iterator[Memory]:
         """Give a memory for one answer, always a whole one; see `Memories`."""
-        memory = open_memory(
-            memory_path(self.settings, spec), derived=self.settings.home / "derived"
-        )
+        memory = _opened(self.settings, memory_path(self.settings, spec), patience_s=_COMMAND_S)
         try:
             yield memory
         finally:
@@ -122,23 +122,18 @@ class OpenEachTime:
         return True
 
 
-_Marks = tuple[object, ...]
-
-
 class _Kept:
     """A memory that stays open, and who uses it.
 
     Attributes:
         lock: Held while it is opened or made current; reading needs it only for a moment.
         there: Tells these files from others that may lie at the same path later.
-        marks: How far queue, words and dataset had come when it was last made current.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.memory: Memory | None = None
         self.there: tuple[int, int] | None = None
-        self.marks: _Marks = ()
         self.users = 0
         self.dropped = False
         self.used_at = time.monotonic()
@@ -264,7 +259,7 @@ class KeptOpen:
                     self._is_early = False
                     return None
                 self._early = _Kept()
-                self._early.memory, self._early.marks = memory, _marks_of(memory)
+                self._early.memory = memory
             with self._lock:
                 self._early.users += 1
             return self._early
@@ -323,21 +318,14 @@ class KeptOpen:
     def _current(self, kept: _Kept, path: Path) -> Memory:
         if kept.memory is None:
             try:
-                kept.memory = open_memory(
-                    path, derived=self.settings.home / "derived", patience_s=_WRITER_S
-                )
-            except BaseException as exc:
+                kept.memory = _opened(self.settings, path, patience_s=_WRITER_S)
+            except BaseException:
                 with self._lock:
                     self._drop(path, kept)
-                if isinstance(exc, MemoryStateError) and exc.kind == "locked":
-                    raise _being_made(path) from exc
                 raise
             kept.there = _identity(path)
-            # What changed while it was opened is seen by the next answer.
-            kept.marks = ()
-        elif (marks := _marks_of(kept.memory)) != kept.marks:
+        else:
             kept.memory.refresh()
-            kept.marks = marks
         return kept.memory
 
     def _given_back(self, kept: _Kept) -> None:
@@ -358,15 +346,17 @@ class KeptOpen:
             kept.memory = None
 
 
-def _marks_of(memory: Memory) -> _Marks:
-    catalog = memory.catalog
-    return (catalog.generation, catalog.get("lexical_upto"), catalog.get("lance_version"))
-
-
-def _being_made(path: Path) -> MemoryStateError:
-    return MemoryStateError(
-        f"The memory at {path} is being made ready.", hint="Ask again in a moment.", kind="locked"
-    )
+def _opened(settings: Settings, path: Path, *, patience_s: float) -> Memory:
+    try:
+        return open_memory(path, derived=settings.home / "derived", patience_s=patience_s)
+    except MemoryStateError as exc:
+        if exc.kind != "locked":
+            raise
+        raise MemoryStateError(
+            f"The memory at {path} is being made ready.",
+            hint="Ask again in a moment.",
+            kind="locked",
+        ) from exc
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

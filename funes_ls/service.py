@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,6 +32,7 @@ from funes_ls.protocol import (
     MemoryInfo,
     RecallParams,
     SessionsParams,
+    StatusParams,
     session_filters,
 )
 from funes_ls.retrieval.answers import (
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from funes_ls.retrieval.sessions import SessionsAnswer
 
 __all__ = [
+    "ANSWERS",
     "IndexReport",
     "IndexRequest",
     "Status",
@@ -61,6 +63,7 @@ __all__ = [
     "run_index",
     "sessions",
     "status",
+    "status_or_problems",
 ]
 
 
@@ -98,9 +101,19 @@ class Status(Struct, frozen=True, kw_only=True):
 
 
 def recall(
-    params: RecallParams, memories: Memories, *, cancelled: IsCancelled = never
+    params: RecallParams,
+    memories: Memories,
+    *,
+    cancelled: IsCancelled = never,
+    on_words: Callable[[RecallAnswer], None] | None = None,
 ) -> RecallAnswer:
     """Return the passages that answer a question, best first.
+
+    Args:
+        params: The question.
+        memories: Where to look.
+        cancelled: Asked between stages.
+        on_words: Told first what words alone answer, as soon as they do.
 
     Raises:
         UsageError: an empty question, or a filter value that does not exist.
@@ -109,6 +122,9 @@ def recall(
     """
     from funes_ls.retrieval.recall import recall as search
 
+    if on_words is not None:
+        *_, answer = _told(recall_staged(params, memories, cancelled=cancelled), on_words)
+        return answer
     request = recall_request(params, memories.settings)
     if not memories.wait_until_whole():
         return _still_loading(_words(request, memories, cancelled))
@@ -132,6 +148,15 @@ def recall_staged(
     with memories.reading(request.memory_name, whole=True) as memory:
         embedder = memories.embedder(memory)
         yield from search(request, memory, embedder, now_us=now_us(), cancelled=cancelled)
+
+
+def _told(
+    answers: Iterator[RecallAnswer], on_words: Callable[[RecallAnswer], None]
+) -> Iterator[RecallAnswer]:
+    for answer in answers:
+        if answer.legs["vector"] == "pending":
+            on_words(answer)
+        yield answer
 
 
 def _words(request: RecallRequest, memories: Memories, cancelled: IsCancelled) -> RecallAnswer:
@@ -297,6 +322,17 @@ def _named(memory: str, memories: Memories) -> str:
     return memory or memories.settings.memory
 
 
+def status_or_problems(params: StatusParams, memories: Memories) -> Status | dict[str, Any]:
+    """Return what a memory holds, or what could not be read if that is asked for.
+
+    Raises:
+        MemoryStateError: see `status`.
+    """
+    if params.problems:
+        return {"problems": problems(memories, memory=params.memory)}
+    return status(memories, memory=params.memory)
+
+
 def status(memories: Memories, *, memory: str = "") -> Status:
     """Return what a memory holds; no memory yet is a state, not an error.
 
@@ -355,3 +391,16 @@ def problems(memories: Memories, *, memory: str = "") -> list[Problem]:
     """Return what could not be read, by path and line."""
     with memories.reading(_named(memory, memories)) as opened:
         return opened.catalog.problems()
+
+
+#: Method of the protocol -> what answers it, with an engine and without.
+ANSWERS: dict[str, Callable[[Any, Memories], Any]] = {
+    "funes/recall": recall,
+    "funes/get": get,
+    "funes/sessions": sessions,
+    "funes/status": status_or_problems,
+    "funes/related": related,
+    "funes/blame": blame,
+    "funes/forget": forget,
+    "funes/memories": lambda _params, memories: memories_of(memories),
+}

@@ -50,6 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("FUNES_TEST_MODELS", str(cache))
     os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="funes-hf-home-")
     os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+    # Also what fixtures of modules and sessions do leaves no engine behind.
+    os.environ["FUNES_ENGINE"] = "inline"
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

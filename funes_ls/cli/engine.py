@@ -3,8 +3,6 @@
 import argparse
 import os
 import signal
-import socket
-import struct
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +14,7 @@ from funes_ls.cli.output import counted
 from funes_ls.cli.progress import PHASES, duration
 from funes_ls.engine.address import Address, read_address
 from funes_ls.engine.client import EngineError, connect, open_socket
+from funes_ls.engine.peers import peer_pid
 from funes_ls.engine.starts import forget_crashes
 from funes_ls.indexer.home import home_dir
 
@@ -131,13 +130,9 @@ def _listening_pid(address: Address) -> int:
     """
     try:
         with open_socket(address) as sock:
-            if address.path and hasattr(socket, "SO_PEERCRED"):
-                size = struct.calcsize("3i")
-                found = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-                return int(struct.unpack("3i", found)[0])
+            return peer_pid(sock) or address.pid
     except OSError:
         return 0
-    return address.pid
 
 
 def _is_gone(pid: int, *, within_s: float) -> bool:

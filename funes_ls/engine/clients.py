@@ -1,6 +1,7 @@
 """One client's connection, seen from the engine: what comes in, what goes out, how fast."""
 
 import asyncio
+import contextlib
 import itertools
 import logging
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from funes_ls import protocol
 from funes_ls.engine import messages
-from funes_ls.engine.framing import MAX_HEADER_BYTES, FramingError, TooLong, body_length
+from funes_ls.engine.framing import FramingError, Incoming, TooLong
 
 if TYPE_CHECKING:
     from funes_ls.engine.dispatch import Request
@@ -19,11 +20,12 @@ MOST_UNREAD_BYTES = 64 << 20
 SLOW_S = 15.0
 #: A client that has not said hello in this time is dropped.
 HELLO_S = 10.0
+#: A client that was not understood may go on talking for so long.
+_FAREWELL_S = 0.3
 #: Notifications of progress wait for nobody: they are left out above this.
 _BUSY_BYTES = 1 << 20
 #: Read ahead of a client at most.
 READ_AHEAD_BYTES = 256 << 10
-_END = b"\r\n\r\n"
 
 _numbers = itertools.count(1)
 
@@ -45,60 +47,44 @@ class Client:
 
     async def serve(self, take: Callable[["Client", bytes], None]) -> None:
         """Hand every body over until the connection ends."""
+        incoming = Incoming()
         try:
             async with asyncio.timeout(HELLO_S) as limit:
-                while (body := await self._body()) is not None:
-                    take(self, body)
-                    if self.greeted:
-                        limit.reschedule(None)
+                while data := await self._reader.read(READ_AHEAD_BYTES):
+                    incoming.add(data)
+                    while (body := self._taken(incoming)) is not None:
+                        take(self, body)
+                        if self.greeted:
+                            limit.reschedule(None)
+            if not incoming.is_between:
+                raise FramingError("the stream ends inside a message")
         except FramingError as exc:
             _log.info("client %d: lost the framing (%s)", self.number, exc)
             await self._farewell("The message has no readable Content-Length header.")
         except TimeoutError:
             _log.info("client %d: said no hello", self.number)
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except ConnectionError:
             pass  # it has hung up, perhaps in the middle of a message
 
-    async def _body(self) -> bytes | None:
-        """Return the next body that is not too long, None at the end."""
+    def _taken(self, incoming: Incoming) -> bytes | None:
         while True:
-            size = await self._size()
-            if size is None:
-                return None
-            if size >= 0:
-                return await self._reader.readexactly(size)
-
-    async def _size(self) -> int | None:
-        """Return the size of the next body, None at the end, -1 for one that was skipped."""
-        try:
-            header = await self._reader.readuntil(_END)
-        except asyncio.IncompleteReadError as exc:
-            if exc.partial:
-                raise FramingError("the stream ends inside a header") from exc
-            return None
-        except asyncio.LimitOverrunError as exc:
-            raise FramingError("the header is too long") from exc
-        if len(header) > MAX_HEADER_BYTES:
-            raise FramingError("the header is too long")
-        try:
-            return body_length(header[: -len(_END)])
-        except TooLong as exc:
-            await self._skip(exc.size_bytes)
-            self.send(
-                messages.error(None, protocol.INVALID_REQUEST, f"Refused: {exc}.", kind="too_long")
-            )
-            return -1
-
-    async def _skip(self, left: int) -> None:
-        while left:
-            data = await self._reader.read(min(left, READ_AHEAD_BYTES))
-            if not data:
-                raise ConnectionResetError
-            left -= len(data)
+            try:
+                return incoming.take()
+            except TooLong as exc:
+                self.send(
+                    messages.error(
+                        None, protocol.INVALID_REQUEST, f"Refused: {exc}.", kind="too_long"
+                    )
+                )
 
     async def _farewell(self, message: str) -> None:
         self.send(messages.error(None, protocol.PARSE_ERROR, message, kind="framing"))
         await self.drained()
+        # What it is still sending is read and dropped: hanging up on it would take the word away.
+        with contextlib.suppress(TimeoutError, ConnectionError):
+            async with asyncio.timeout(_FAREWELL_S):
+                while await self._reader.read(READ_AHEAD_BYTES):
+                    pass
 
     def send(self, data: bytes) -> None:
         """Send a message; a client that does not read is dropped."""

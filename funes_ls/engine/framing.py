@@ -13,10 +13,10 @@ class FramingError(Exception):
 
 
 class TooLong(FramingError):
-    """A body is longer than is taken; `size_bytes` of it follow and may be skipped."""
+    """A body of `size_bytes` is longer than is taken."""
 
     def __init__(self, size_bytes: int) -> None:
-        """Keep how much is to be skipped."""
+        """Keep how long it is."""
         super().__init__(f"a message of {size_bytes:,} bytes; {MAX_BODY_BYTES:,} are taken")
         self.size_bytes = size_bytes
 
@@ -53,28 +53,46 @@ class Incoming:
         """Begin with nothing."""
         self._data = bytearray()
         self._size: int | None = None
+        self._left_out = 0
 
     def add(self, data: bytes) -> None:
-        """Take what has come in."""
-        self._data += data
+        """Take what has come in; what is left of a body that is too long is dropped."""
+        dropped = min(self._left_out, len(data))
+        self._left_out -= dropped
+        self._data += data[dropped:] if dropped else data
+
+    @property
+    def is_between(self) -> bool:
+        """Return whether no message has come in partly."""
+        return not (self._data or self._size is not None or self._left_out)
 
     def take(self) -> bytes | None:
         """Return the next whole body, None until it is there.
 
         Raises:
+            TooLong: a body is longer than is taken; what comes behind it can be taken.
             FramingError: the bytes are something else.
         """
         if self._size is None:
             header = self._header()
             if header is None:
                 return None
-            self._size = body_length(header)
+            try:
+                self._size = body_length(header)
+            except TooLong as exc:
+                self._leave_out(exc.size_bytes)
+                raise
         if len(self._data) < self._size:
             return None
         body = bytes(self._data[: self._size])
         del self._data[: self._size]
         self._size = None
         return body
+
+    def _leave_out(self, size_bytes: int) -> None:
+        here = min(size_bytes, len(self._data))
+        del self._data[:here]
+        self._left_out = size_bytes - here
 
     def rest(self) -> bytes:
         """Return what has come in and was not taken; only between two messages."""

@@ -55,50 +55,26 @@ class Method(Struct, frozen=True, kw_only=True):
         return self.lane != "waits"
 
 
+def _answer(method: str) -> Callable[[Asked], Any]:
+    """Return what answers as a command without an engine does."""
+    answer = service.ANSWERS[method]
+    return lambda asked: answer(asked.params, asked.core.current_memories())
+
+
 def _recall(asked: Asked) -> Any:
     params = cast(protocol.RecallParams, asked.params)
     memories = asked.core.current_memories()
-    if asked.partial is None:
-        return service.recall(params, memories, cancelled=asked.cancelled)
-    answer = None
-    for answer in service.recall_staged(params, memories, cancelled=asked.cancelled):
-        if answer.legs["vector"] == "pending":
-            asked.partial(answer)
-    return answer
-
-
-def _get(asked: Asked) -> Any:
-    return service.get(cast(protocol.GetParams, asked.params), asked.core.current_memories())
-
-
-def _sessions(asked: Asked) -> Any:
-    params = cast(protocol.SessionsParams, asked.params)
-    return service.sessions(params, asked.core.current_memories())
+    return service.recall(params, memories, cancelled=asked.cancelled, on_words=asked.partial)
 
 
 def _status(asked: Asked) -> Any:
     params = cast(protocol.StatusParams, asked.params)
-    memories = asked.core.current_memories()
-    if params.problems:
-        return {"problems": service.problems(memories, memory=params.memory)}
-    answer = service.status(memories, memory=params.memory)
+    answer = service.status_or_problems(params, asked.core.current_memories())
+    if not isinstance(answer, service.Status) or params.memory not in ("", "local"):
+        return answer
     # Said here alone: whoever looks at the memory learns why it may not be current.
-    note = asked.core.indexing.state().note if params.memory in ("", "local") else ""
+    note = asked.core.indexing.state().note
     return replace(answer, note=f"{answer.note} {note}".strip()) if note else answer
-
-
-def _related(asked: Asked) -> Any:
-    params = cast(protocol.RelatedParams, asked.params)
-    return service.related(params, asked.core.current_memories())
-
-
-def _blame(asked: Asked) -> Any:
-    params = cast(protocol.BlameParams, asked.params)
-    return service.blame(params, asked.core.current_memories())
-
-
-def _memories(asked: Asked) -> Any:
-    return service.memories_of(asked.core.current_memories())
 
 
 def _index(asked: Asked) -> Any:
@@ -141,12 +117,12 @@ def _touch(asked: Asked) -> Any:
 
 METHODS: dict[str, Method] = {
     "funes/recall": Method(run=_recall, lane="queries", limit_s=_RECALL_S),
-    "funes/get": Method(run=_get, lane="lookups", limit_s=_GET_S),
-    "funes/sessions": Method(run=_sessions, lane="lookups", limit_s=_GET_S),
+    "funes/get": Method(run=_answer("funes/get"), lane="lookups", limit_s=_GET_S),
+    "funes/sessions": Method(run=_answer("funes/sessions"), lane="lookups", limit_s=_GET_S),
     "funes/status": Method(run=_status, lane="lookups", limit_s=_GET_S),
-    "funes/related": Method(run=_related),
-    "funes/blame": Method(run=_blame),
-    "funes/memories": Method(run=_memories, lane="lookups", limit_s=_GET_S),
+    "funes/related": Method(run=_answer("funes/related")),
+    "funes/blame": Method(run=_answer("funes/blame")),
+    "funes/memories": Method(run=_answer("funes/memories"), lane="lookups", limit_s=_GET_S),
     "funes/index": Method(run=_index, lane="waits", limit_s=None, ends_when_withdrawn=True),
     "funes/forget": Method(run=_forget, lane="waits", limit_s=None, ends_when_withdrawn=True),
     "funes/ask": Method(run=_ask, lane="waits", limit_s=None, ends_when_withdrawn=True),

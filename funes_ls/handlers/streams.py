@@ -40,22 +40,23 @@ class Channel(ABC):
 
 async def converse(channel: Channel, front: Guarded) -> None:
     """Take messages until the client hangs up, or nobody can tell where the next one begins."""
-    incoming, skipped = Incoming(), 0
+    incoming = Incoming()
     while data := await channel.read.read(_READ_BYTES):
-        if skipped:
-            skipped, data = max(0, skipped - len(data)), data[skipped:]
         incoming.add(data)
         try:
-            while (body := incoming.take()) is not None:
+            while (body := _taken(incoming, front)) is not None:
                 front.take(body)
-        except TooLong as exc:
-            front.refuse_message(protocol.INVALID_REQUEST, f"Refused {exc}.")
-            rest = incoming.rest()
-            skipped, incoming = max(0, exc.size_bytes - len(rest)), Incoming()
-            incoming.add(rest[exc.size_bytes :])
         except FramingError as exc:
             front.refuse_message(protocol.PARSE_ERROR, f"A message cannot be told apart: {exc}.")
             return
+
+
+def _taken(incoming: Incoming, front: Guarded) -> bytes | None:
+    while True:
+        try:
+            return incoming.take()
+        except TooLong as exc:
+            front.refuse_message(protocol.INVALID_REQUEST, f"Refused {exc}.")
 
 
 class _Standard(Channel):

@@ -74,13 +74,9 @@ def real_memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = Path(os.environ.get("FUNES_SHARED") or Path(__file__).parents[3] / "shared")
     if not (folder / "traces" / "real").is_dir():
         pytest.skip("the public traces are not beside this checkout (set FUNES_SHARED)")
-    before = os.environ.get("FUNES_HOME")
-    os.environ["FUNES_HOME"] = str(home)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FUNES_HOME", str(home))
         index(str(folder / "traces" / "real"), "--words-only")
-    finally:
-        if before is not None:
-            os.environ["FUNES_HOME"] = before
     return home
 
 

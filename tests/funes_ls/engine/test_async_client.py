@@ -86,7 +86,7 @@ def test_a_cancelled_task_withdraws_its_request(
     async def test(engine: Engine) -> None:
         loop, begun = asyncio.get_running_loop(), asyncio.Event()
 
-        def slow(_params: Any, _memories: Any, *, cancelled: Callable[[], bool]) -> Any:
+        def slow(_params: Any, _memories: Any, *, cancelled: Callable[[], bool], **_: Any) -> Any:
             loop.call_soon_threadsafe(begun.set)
             while not cancelled():
                 pass
@@ -108,7 +108,7 @@ def test_a_cancelled_task_withdraws_its_request(
 def test_what_is_not_answered_in_time_is_an_error_that_says_so(
     memory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def slow(_params: Any, _memories: Any, *, cancelled: Callable[[], bool]) -> Any:
+    def slow(_params: Any, _memories: Any, *, cancelled: Callable[[], bool], **_: Any) -> Any:
         while not cancelled():
             pass
         raise service.FunesError("withdrawn", kind="cancelled")

@@ -50,7 +50,9 @@ class Slow:
         self.ended = threading.Semaphore(0)
         self.let_go = threading.Event()
 
-    def __call__(self, params: Any, _memories: Any, *, cancelled: Callable[[], bool]) -> Any:
+    def __call__(
+        self, params: Any, _memories: Any, *, cancelled: Callable[[], bool], on_words: Any
+    ) -> Any:
         self.begun.release()
         try:
             while not (cancelled() or self.let_go.is_set()):

@@ -76,3 +76,22 @@ def test_a_header_without_end_is_given_up() -> None:
     incoming.add(b"x")
     with pytest.raises(FramingError):
         incoming.take()
+
+
+@pytest.mark.parametrize("cut", [1 << 20, 1 << 23, 1 << 30])
+def test_what_comes_behind_a_body_that_is_too_long_is_taken(cut: int) -> None:
+    size = MAX_BODY_BYTES + 5
+    data = b"Content-Length: %d\r\n\r\n" % size + b"x" * size + frame(b"{}")
+    incoming, found, refused = Incoming(), [], 0
+    for start in range(0, len(data), cut):
+        incoming.add(data[start : start + cut])
+        while True:
+            try:
+                body = incoming.take()
+            except TooLong:
+                refused += 1
+                continue
+            if body is None:
+                break
+            found.append(body)
+    assert (refused, found, incoming.is_between) == (1, [b"{}"], True)
