@@ -156,9 +156,8 @@ class Watcher:
             self._watch(targets)
 
     def _watch(self, targets: Targets) -> None:
-        """Watch other targets from now on, and have new roots looked at."""
+        """Watch other targets from now on, and have their roots looked at."""
         is_first = self.state.mode == "starting"
-        new = targets.marks - self._targets.marks
         self._targets, self._is_relinked = targets, False
         before, self._notify = self._notify, None
         note = self._open_native() if self._clock() >= self._native_at else self.state.note
@@ -171,8 +170,9 @@ class Watcher:
         polls = bool(self._trees())
         mode: Mode = "polling" if polls else "native"
         self.state = WatchState(mode=mode, roots=targets.roots, note=note)
-        if new and not is_first:
-            self._on_paths([Path(root) for root, _, _ in sorted(new)])
+        if not is_first:
+            # Those that are new, and what changed while one watch took over from the other.
+            self._on_paths([Path(root) for root, _, _ in sorted(targets.marks)])
 
     def _trees(self) -> tuple[Path, ...]:
         """Return the trees to look at: all when the system tells of none."""

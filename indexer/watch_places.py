@@ -1,8 +1,9 @@
 """What is to be watched: folders, single files, and which of them a disk tells no changes of."""
 
+import itertools
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -69,10 +70,22 @@ def targets_of(places: Sequence[tuple[TraceSource, Path]], mounts: dict[str, str
 
 def linked_files(folders: Sequence[Path]) -> list[Path]:
     """Return the links to trace files below some folders: their own changes happen elsewhere."""
-    found: list[Path] = []
+    links = (
+        path
+        for path, is_link in _files(folders)
+        if is_link and is_trace_name(path.name) and _look(path)
+    )
+    return list(itertools.islice(links, _MOST_LINKS))
+
+
+def _files(folders: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
+    """Yield what is no folder below some folders, and whether it is a link.
+
+    Links are followed, and each folder is looked at once.
+    """
     seen: set[tuple[int, int]] = set()
     waiting = list(folders)
-    while waiting and len(found) < _MOST_LINKS:
+    while waiting:
         folder = waiting.pop()
         try:
             info = folder.stat()
@@ -83,11 +96,10 @@ def linked_files(folders: Sequence[Path]) -> list[Path]:
                 for entry in entries:
                     if entry.is_dir():
                         waiting.append(folder / entry.name)
-                    elif entry.is_symlink() and is_trace_name(entry.name) and entry.is_file():
-                        found.append(folder / entry.name)
+                    else:
+                        yield folder / entry.name, entry.is_symlink()
         except OSError:
             continue
-    return found
 
 
 def mounted() -> dict[str, str]:
@@ -153,27 +165,10 @@ class Poller:
         self._trees = {tree: known for tree, known in self._trees.items() if tree in trees}
 
 
-def _traces(tree: Path) -> "list[tuple[Path, Look]]":
-    found: list[tuple[Path, Look]] = []
-    seen: set[tuple[int, int]] = set()
-    waiting = [tree]
-    while waiting:
-        folder = waiting.pop()
-        try:
-            info = folder.stat()
-            if (info.st_dev, info.st_ino) in seen:
-                continue
-            seen.add((info.st_dev, info.st_ino))
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    path = folder / entry.name
-                    if entry.is_dir():
-                        waiting.append(path)
-                    elif is_trace_name(entry.name) and (look := _look(path)):
-                        found.append((path, look))
-        except OSError:
-            continue
-    return found
+def _traces(tree: Path) -> Iterator[tuple[Path, Look]]:
+    for path, _ in _files([tree]):
+        if is_trace_name(path.name) and (look := _look(path)):
+            yield path, look
 
 
 def _look(file: Path) -> Look | None:

@@ -224,6 +224,28 @@ def test_a_root_that_is_made_anew_at_once_is_watched_anew(root: Path) -> None:
             told.hears(trace, lambda: trace.write_text("{}\n"))  # noqa: B023 - called at once
 
 
+def test_a_root_made_anew_while_the_watch_is_rebuilt_is_looked_at(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rebuild = Watcher._open_native
+    remade = threading.Event()
+
+    def slow(watcher: Watcher) -> str:
+        if other.exists() and not remade.is_set():
+            shutil.rmtree(root)
+            root.mkdir()
+            (root / "s.jsonl").write_text("{}\n", encoding="utf-8")
+            remade.set()
+        return rebuild(watcher)
+
+    other = tmp_path / "other"
+    monkeypatch.setattr(Watcher, "_open_native", slow)
+    with watching(root, other) as told:
+        told.ready()
+        told.hears(root, other.mkdir)
+        assert remade.is_set()
+
+
 def test_network_disks_are_looked_at(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "mounted", lambda: {"/": "ext4", str(root.parent): "nfs4"})
     with watching(root) as told:
