@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from funes_ls.indexer.errors import FunesError
-from funes_ls.indexer.live_bench import Bench
 from funes_ls.indexer.live_jobs import job_steps, sweep_steps
+from funes_ls.indexer.live_memory import WritableMemory
 from funes_ls.indexer.live_queue import LiveQueue
-from funes_ls.indexer.live_seat import WriterSeat
 from funes_ls.indexer.live_state import (
     Changed,
     Job,
@@ -26,6 +25,7 @@ from funes_ls.indexer.live_state import (
     stopped_error,
 )
 from funes_ls.indexer.live_work import Work
+from funes_ls.indexer.live_writer import Writer
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.pipeline import where
 from funes_ls.indexer.progress import Cancelled, Progress, ignore_progress, never
@@ -69,8 +69,8 @@ class LiveIndexer:
             clock: Gives seconds.
         """
         self._queue = LiveQueue(clock=clock)
-        self._seat = WriterSeat(home, base, clock=clock)
-        self._bench = Bench(
+        self._writable = WritableMemory(home, base, clock=clock)
+        self._writer = Writer(
             self._queue,
             embedder=embedder,
             on_change=on_change,
@@ -122,7 +122,7 @@ class LiveIndexer:
 
     def reload_model(self) -> None:
         """Have the model loaded anew when it is next needed: settings have changed."""
-        self._bench.model_changed = True
+        self._writer.model_changed = True
         self._queue.wake()
 
     def wake(self) -> None:
@@ -132,21 +132,23 @@ class LiveIndexer:
     @property
     def state(self) -> LiveState:
         """Return what is being done."""
-        bench, seat = self._bench, self._seat
-        waiting = bool(seat.error and seat.memory is None and self._wants_memory())
-        note = seat.error.message if waiting and seat.error else self._trouble or bench.note
-        phase = bench.phase or ("scan" if self._queue.wants_sweep else "")
+        writer, writable = self._writer, self._writable
+        waiting = bool(writable.error and writable.memory is None and self._wants_memory())
+        note = (
+            writable.error.message if waiting and writable.error else self._trouble or writer.note
+        )
+        phase = writer.phase or ("scan" if self._queue.wants_sweep else "")
         return LiveState(
             phase="waiting" if waiting else phase,
-            done=bench.event.done,
-            total=bench.event.total,
-            eta_s=bench.event.eta_s,
+            done=writer.event.done,
+            total=writer.event.total,
+            eta_s=writer.event.eta_s,
             touched=self._queue.touched_count,
-            words_only=bench.words_only,
-            problems=bench.problems,
+            words_only=writer.words_only,
+            problems=writer.problems,
             jobs=self._queue.job_count + (self._handle is not None),
-            generation=bench.generation,
-            holds_lock=seat.memory is not None,
+            generation=writer.generation,
+            holds_lock=writable.memory is not None,
             note=note,
         )
 
@@ -163,38 +165,38 @@ class LiveIndexer:
                     wait_s = self._stumbled(exc)
                 if wait_s != 0:
                     # Touched traces are no reason to look before the lock may be free.
-                    self._queue.wait(wait_s, for_touched=self._seat.memory is not None)
+                    self._queue.wait(wait_s, for_touched=self._writable.memory is not None)
         finally:
             self._close()
 
     def _turn(self) -> float | None:
         """Do the most urgent thing; return the seconds until there may be another, 0 for now."""
         if not self._wants_memory():
-            self._bench.phase = ""
+            self._writer.phase = ""
             return None
-        memory = self._seat.take()
+        memory = self._writable.take()
         if memory is None:
-            return self._without_seat()
-        self._bench.use(memory, self._seat.marks)
+            return self._without_memory()
+        self._writer.use(memory, self._writable.marks)
         self._trouble = ""
-        if self._bench.urgent():
+        if self._writer.urgent():
             return 0.0
-        waits = [self._step(), *self._bench.later(is_working=self._work is not None)]
+        waits = [self._step(), *self._writer.later(is_working=self._work is not None)]
         known = [wait for wait in waits if wait is not None]
         return min(known, default=None)
 
     def _wants_memory(self) -> bool:
         if self._queue.job_count or self._handle is not None:
             return True
-        if not self._seat.has_memory:
+        if not self._writable.has_memory:
             self._queue.clear_touched()  # nobody has asked for a memory yet
             return self._queue.has_forgets
-        return self._seat.memory is not None or self._queue.has_work or self._work is not None
+        return self._writable.memory is not None or self._queue.has_work or self._work is not None
 
-    def _without_seat(self) -> float:
+    def _without_memory(self) -> float:
         """Fail the requests that do not want to wait longer for another writer."""
-        error = self._seat.error
-        left = [self._seat.retry_in_s]
+        error = self._writable.error
+        left = [self._writable.retry_in_s]
         for handle in self._queue.waiting_jobs():
             patience_s = handle.patience_s()
             if handle.is_cancelled or patience_s <= 0 or (error and error.kind != "locked"):
@@ -213,9 +215,9 @@ class LiveIndexer:
         if self._work is None:
             self._handle = self._queue.next_job()
             if self._handle is not None:
-                self._work = job_steps(self._handle, self._bench)
+                self._work = job_steps(self._handle, self._writer)
             elif self._queue.take_sweep():
-                self._work = sweep_steps(self._bench)
+                self._work = sweep_steps(self._writer)
         if self._work is None:
             return None
         try:
@@ -242,7 +244,7 @@ class LiveIndexer:
         handle, self._handle = self._handle, None
         if work is not None:
             work.close()
-        self._bench.rest()
+        self._writer.rest()
         if handle is not None:
             handle.finish(error)
 
@@ -256,16 +258,16 @@ class LiveIndexer:
             _log.error("indexing is interrupted: %s", where(exc))
         _each(
             partial(self._end_work, exc),
-            self._bench.leave,
-            partial(self._seat.leave, pause_s=_PAUSE_S),
+            self._writer.leave,
+            partial(self._writable.leave, pause_s=_PAUSE_S),
         )
         return _PAUSE_S
 
     def _close(self) -> None:
         _each(
             partial(self._end_work, stopped_error()),
-            self._bench.finish,
-            self._seat.leave,
+            self._writer.finish,
+            self._writable.leave,
             self._fail_all,
         )
 

@@ -3,25 +3,25 @@
 import time
 
 from funes_ls.indexer.errors import BackendError
-from funes_ls.indexer.live_bench import Bench
 from funes_ls.indexer.live_state import JobHandle
 from funes_ls.indexer.live_work import Work, run_apart
+from funes_ls.indexer.live_writer import Writer
 from funes_ls.indexer.pipeline import WordsReport
 from funes_ls.indexer.progress import IndexEvent, Meter, never
 
 _POLL_S = 0.05
 
 
-def sweep_steps(bench: Bench) -> Work:
+def sweep_steps(writer: Writer) -> Work:
     """Read what was missed under every root."""
-    places = bench.roots()
+    places = writer.roots()
     if places:
-        yield from bench.words.read_places(
-            places, report=WordsReport(), progress=bench.on_event, cancelled=never
+        yield from writer.words.read_places(
+            places, report=WordsReport(), progress=writer.on_event, cancelled=never
         )
 
 
-def job_steps(handle: JobHandle, bench: Bench) -> Work:
+def job_steps(handle: JobHandle, writer: Writer) -> Work:
     """Do what a request asks for, and fill its report.
 
     Raises:
@@ -31,42 +31,42 @@ def job_steps(handle: JobHandle, bench: Bench) -> Work:
     started = time.monotonic()
     try:
         if job.check is not None:
-            job.check(bench.memory)
-        yield from _words(handle, bench)
+            job.check(writer.memory)
+        yield from _words(handle, writer)
         if handle.is_cancelled:
             report.stopped = "cancelled"
         elif job.words_only:
-            report.stopped = "words_only" if bench.count(now=True) else ""
+            report.stopped = "words_only" if writer.count(now=True) else ""
         else:
-            yield from _vectors(handle, bench)
-        yield from _counted(handle, bench)
+            yield from _vectors(handle, writer)
+        yield from _counted(handle, writer)
     finally:
-        report.left = bench.count(now=True)
-        report.problems = bench.problems
-        report.model = bench.memory.dataset.stamp if bench.memory.dataset else report.model
+        report.left = writer.count(now=True)
+        report.problems = writer.problems
+        report.model = writer.memory.dataset.stamp if writer.memory.dataset else report.model
         report.seconds = time.monotonic() - started
 
 
-def _words(handle: JobHandle, bench: Bench) -> Work:
+def _words(handle: JobHandle, writer: Writer) -> Work:
     job, report = handle.job, handle.report.words
-    yield from bench.words.read_places(
+    yield from writer.words.read_places(
         job.places,
         report=report,
-        progress=lambda event: _tell(handle, bench, event),
+        progress=lambda event: _tell(handle, writer, event),
         limit=job.limit,
         thinking=job.thinking,
         strict=True,
         cancelled=lambda: handle.is_cancelled,
     )
     if report.failed and not (report.sessions or report.current):
-        raise _nothing_read(bench, next(iter(report.troubled)))
+        raise _nothing_read(writer, next(iter(report.troubled)))
     done = report.sessions + report.failed
-    _tell(handle, bench, IndexEvent(phase="words", done=done, total=done, chunks=report.new))
+    _tell(handle, writer, IndexEvent(phase="words", done=done, total=done, chunks=report.new))
 
 
-def _nothing_read(bench: Bench, path: str) -> BackendError:
+def _nothing_read(writer: Writer, path: str) -> BackendError:
     """Return why a request fails: there was only what cannot be read."""
-    reasons = [one.message for one in bench.memory.catalog.problems() if one.path == path]
+    reasons = [one.message for one in writer.memory.catalog.problems() if one.path == path]
     return BackendError(
         f"{path} cannot be read: {' '.join(reasons)}",
         hint="Run `funes parse PATH` to look at it.",
@@ -74,61 +74,61 @@ def _nothing_read(bench: Bench, path: str) -> BackendError:
     )
 
 
-def _vectors(handle: JobHandle, bench: Bench) -> Work:
+def _vectors(handle: JobHandle, writer: Writer) -> Work:
     job, report = handle.job, handle.report
-    total = bench.count(now=True)
+    total = writer.count(now=True)
     if not total:
         return
     for _ in range(2):  # a load under way may be one that fetches nothing
-        if bench.embedder(now=True) is None:
-            yield from _loaded(handle, bench)
-    started, before = time.monotonic(), bench.vectors.embedded
+        if writer.embedder(now=True) is None:
+            yield from _loaded(handle, writer)
+    started, before = time.monotonic(), writer.vectors.embedded
     meter = Meter(total, clock=time.monotonic)
-    while not handle.is_cancelled and bench.count():
+    while not handle.is_cancelled and writer.count():
         if not job.finish and time.monotonic() - started >= job.budget_s:
             report.stopped = "budget"
             break
-        wait_s = bench.background()
-        if wait_s != 0 and bench.embedder() is None:
-            report.stopped, report.note = "no_model", bench.note
+        wait_s = writer.background()
+        if wait_s != 0 and writer.embedder() is None:
+            report.stopped, report.note = "no_model", writer.note
             break
         vectors = report.vectors
-        vectors.embedded = bench.vectors.embedded - before
+        vectors.embedded = writer.vectors.embedded - before
         vectors.seconds = time.monotonic() - started
-        done = min(total, vectors.embedded + bench.vectors.unmoved)
+        done = min(total, vectors.embedded + writer.vectors.unmoved)
         meter.advance(done)
         event = IndexEvent(
             phase="vectors",
             done=done,
-            total=max(total, vectors.embedded + bench.count()),
+            total=max(total, vectors.embedded + writer.count()),
             rate=meter.rate,
             eta_s=meter.eta_s(),
-            tier=bench.vectors.tier,
+            tier=writer.vectors.tier,
         )
-        _tell(handle, bench, event)
+        _tell(handle, writer, event)
         yield wait_s or 0.0
     if handle.is_cancelled:
         report.stopped = "cancelled"
-    report.vectors.embedded = bench.vectors.embedded - before
+    report.vectors.embedded = writer.vectors.embedded - before
     report.vectors.seconds = time.monotonic() - started
-    report.vectors.left = bench.count(now=True)
+    report.vectors.left = writer.count(now=True)
 
 
-def _loaded(handle: JobHandle, bench: Bench) -> Work:
-    while bench.loader.is_loading and not handle.is_cancelled:
-        bench.phase = "model"
+def _loaded(handle: JobHandle, writer: Writer) -> Work:
+    while writer.loader.is_loading and not handle.is_cancelled:
+        writer.phase = "model"
         yield _POLL_S
 
 
-def _counted(handle: JobHandle, bench: Bench) -> Work:
+def _counted(handle: JobHandle, writer: Writer) -> Work:
     """Count turns, which reads the whole dataset, beside the other work."""
-    counting = run_apart(bench.memory.count_turns)
+    counting = run_apart(writer.memory.count_turns)
     while not counting.done() and not handle.is_cancelled:
         yield _POLL_S
     if counting.done():
         counting.result()
 
 
-def _tell(handle: JobHandle, bench: Bench, event: IndexEvent) -> None:
-    bench.on_event(event)
+def _tell(handle: JobHandle, writer: Writer, event: IndexEvent) -> None:
+    writer.on_event(event)
     handle.job.progress(event)

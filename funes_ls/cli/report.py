@@ -32,7 +32,7 @@ def status_text(status: "Status") -> str:
     if status.words_only:
         lines.append(
             f"pending   {status.words_only:,} chunks are findable by words only; "
-            "`funes index` embeds them"
+            "a running engine embeds them, and so does `funes index`"
         )
     if status.pending_sources:
         lines.append(

@@ -67,8 +67,12 @@ class Documents:
         return path
 
     def uri_of_file(self, path: str) -> str:
-        """Return which document a file is, "" when it is none of this conversation."""
+        """Return which document a file is, "" when it was not written here."""
         return self._uris.get(Path(path), "")
+
+    def holds(self, path: str) -> bool:
+        """Return whether a file is a document, written here or by another server of this home."""
+        return Path(path).parent == self.folder
 
     def tidy(self, *, keep: Path | None = None) -> None:
         """Remove old files, and all but the newest."""
@@ -133,7 +137,7 @@ async def placed(ls: "Front", address: Address) -> tuple[str, int]:
 
 def is_document(ls: "Front", uri: str, path: str) -> bool:
     """Return whether a document of the editor is one of ours."""
-    return uri.startswith(f"{SCHEME}:") or bool(path and ls.documents.uri_of_file(path))
+    return uri.startswith(f"{SCHEME}:") or bool(path and ls.documents.holds(path))
 
 
 async def open_document(ls: "Front", address: Address) -> dict[str, Any]:

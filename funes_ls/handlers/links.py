@@ -1,5 +1,7 @@
 """Document links and go-to-definition: from a line of a `funes:` document to what it is about."""
 
+import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -49,7 +51,17 @@ async def _text(ls: "Front", uri: str) -> str:
     document = opened(ls, uri)
     if document is not None:
         return document.source
-    return (await page_of(ls, ls.documents.uri_of_file(path) if path else uri)).text
+    known = ls.documents.uri_of_file(path) if path else uri
+    if not known:  # another server of this home wrote it
+        return await asyncio.to_thread(_written, Path(path))
+    return (await page_of(ls, known)).text
+
+
+def _written(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _link(ls: "Front", lead: Lead) -> types.DocumentLink:

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import threading
@@ -395,3 +396,11 @@ def test_a_memory_deleted_under_an_engine_is_made_anew(engines: Engines, trace: 
         assert (report["sessions"], report["chunks"]) == (1, 1)
         found = connection.request("funes/recall", {"query": "boiler whistles"}, timeout_s=40)
         assert [hit["text"] for hit in found["hits"]] == [SAID]
+
+
+def test_a_home_that_an_engine_makes_is_for_its_user_alone(engines: Engines) -> None:
+    engines.connect()
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (engines.home, engines.home / "run")] == [
+        0o700,
+        0o700,
+    ]

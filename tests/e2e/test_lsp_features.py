@@ -96,6 +96,19 @@ def test_the_same_for_a_client_that_opens_only_files(servers: Servers, served: E
     assert file_of(placed["uri"]).is_file()
 
 
+def test_a_file_is_a_document_for_every_server_of_the_home(servers: Servers) -> None:
+    writer, reader = servers.ready(FILES_ONLY), servers.ready(FILES_ONLY)
+    soon(lambda: ask_of(writer, "textDocument/codeLens"))
+    arguments = {"command": "funes.showRelated", "arguments": [{"uri": URI}]}
+    shown = writer.request("workspace/executeCommand", arguments)
+    soon(lambda: ask_of(reader, "textDocument/codeLens"))
+    [first, _] = ask_of(reader, "textDocument/documentLink", shown["uri"])
+    position = first["range"]["start"]
+    found = ask_of(reader, "textDocument/definition", shown["uri"], position=position)
+    assert "## user" in file_of(found["uri"]).read_text(encoding="utf-8")
+    assert ask_of(reader, "textDocument/hover", shown["uri"], position=position) is None
+
+
 def test_files_are_bounded_in_number(servers: Servers, served: Engines) -> None:
     server = servers.ready(FILES_ONLY)
     hits = server.request("funes/recall", {"query": "the build", "k": 80})["hits"]

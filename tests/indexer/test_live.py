@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from funes_ls.indexer import live_bench, live_work, pipeline
+from funes_ls.indexer import live_work, live_writer, pipeline
 from funes_ls.indexer.live_queue import LONGEST_S, QUIET_S, LiveQueue
 from funes_ls.indexer.progress import IndexEvent
 from funes_ls.indexer.traces import source_for
@@ -317,7 +317,7 @@ def test_old_vectors_wait_for_queries_but_not_for_ever(
         live.index.wake()
         until(lambda: live.moved("old"))
         busy.set()
-        monkeypatch.setattr(live_bench, "_MOST_BUSY_S", 0.0)
+        monkeypatch.setattr(live_writer, "_MOST_BUSY_S", 0.0)
         write(projects / "p" / "t.jsonl", [record("older", uuid="u3")])
         live.index.run(live.job(words_only=True)).result(DEADLINE_S)
         until(lambda: live.moved("older"))
@@ -326,8 +326,8 @@ def test_old_vectors_wait_for_queries_but_not_for_ever(
 def test_the_dataset_is_tidied_in_a_quiet_moment(
     funes_home: Path, projects: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_bench, "_UNTIDY", 3)
-    monkeypatch.setattr(live_bench, "_QUIET_S", 0.05)
+    monkeypatch.setattr(live_writer, "_UNTIDY", 3)
+    monkeypatch.setattr(live_writer, "_QUIET_S", 0.05)
     with living(funes_home, projects) as live:
         for n in range(4):
             write(projects / "p" / f"s{n}.jsonl", [record(f"apple {n}", uuid=f"u{n}")])
@@ -368,3 +368,20 @@ def test_hermes_is_followed_by_its_log(funes_home: Path, own_home: Path) -> None
     finally:
         assert watcher.stop() and one.index.stop(wait_s=DEADLINE_S)
         db.close()
+
+
+def test_turns_are_counted_in_a_quiet_moment(
+    funes_home: Path, projects: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def turns() -> int:
+        with reading(funes_home) as memory:
+            return memory.turns
+
+    monkeypatch.setattr(live_writer, "_QUIET_S", 0.05)
+    trace = write(projects / "p" / "s.jsonl", [record("one", uuid="u1")])
+    with living(funes_home, projects) as live:
+        live.index.run(live.job()).result(DEADLINE_S)
+        assert turns() == 1
+        append(trace, [record("two", uuid="u2")])
+        live.index.touch([trace])
+        until(lambda: turns() == 2, what="counted")

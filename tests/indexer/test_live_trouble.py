@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from funes_ls.indexer import live as live_module
-from funes_ls.indexer import live_seat, live_work, pipeline
+from funes_ls.indexer import live_memory, live_work, pipeline
 from funes_ls.indexer.crash_marks import CrashMarks
 from funes_ls.indexer.errors import BackendError, FunesError, MemoryStateError
 from funes_ls.indexer.live_model import ModelLoader
@@ -444,10 +444,10 @@ def test_patience_with_the_lock_grows(funes_home: Path, monkeypatch: pytest.Monk
         tries.append(now[0])
         raise MemoryStateError("Locked.", kind="locked")
 
-    monkeypatch.setattr(live_seat, "writer_lock", refuse)
-    seat = live_seat.WriterSeat(funes_home, funes_home / "memory", clock=lambda: now[0])
+    monkeypatch.setattr(live_memory, "writer_lock", refuse)
+    writable = live_memory.WritableMemory(funes_home, funes_home / "memory", clock=lambda: now[0])
     while now[0] < 100:
-        assert seat.take() is None
+        assert writable.take() is None
         now[0] += 0.25
     waits = [after - before for before, after in itertools.pairwise(tries)]
     assert waits[:5] == [0.5, 1, 2, 4, 8]

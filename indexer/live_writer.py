@@ -1,4 +1,4 @@
-"""What the writing thread has at hand: the open memory, the model, and the work on both."""
+"""What the writing thread works with: the open memory, the model, and what is due on both."""
 
 import logging
 import time
@@ -35,7 +35,7 @@ _UNTIDY_KEY = "untidy"
 _RETRY_S = 60.0
 
 
-class Bench:
+class Writer:
     """Used by the writing thread; others read its plain attributes.
 
     Attributes:
@@ -75,6 +75,7 @@ class Bench:
         self._memory: Memory | None = None
         self._words: WordsWork | None = None
         self._tidying: Future[None] | None = None
+        self._counting: Future[None] | None = None
         self._acted_s = clock()
         self._counted_s = float("-inf")
         self._meter: Meter | None = None
@@ -130,9 +131,10 @@ class Bench:
         self._memory = self._words = None
 
     def _wait_for_tidying(self) -> None:
-        if self._tidying is not None:
-            self._tidying.exception()
-            self._tidying = None
+        for apart in (self._tidying, self._counting):
+            if apart is not None:
+                apart.exception()
+        self._tidying = self._counting = None
 
     # Telling
 
@@ -294,8 +296,29 @@ class Bench:
             return waits
         waits.append(self.background())
         self.phase = self._idle_phase()
-        waits.append(self._tidy(is_quiet=waits[-1] is None))
+        is_quiet = waits[-1] is None
+        waits.append(self._tidy(is_quiet=is_quiet))
+        if is_quiet and not self.is_tidying:
+            waits.append(self._count_turns())
         return waits
+
+    def _count_turns(self) -> float | None:
+        """Count turns anew once nothing has happened for a while; it reads the whole dataset."""
+        if self._counting is not None:
+            if not self._counting.done():
+                return _BUSY_POLL_S
+            error, self._counting = self._counting.exception(), None
+            if error is not None:
+                _log.warning("turns are not counted now: %s", where(error))
+                self._acted_s = self._clock()
+        if self.memory.catalog.get("turns_at") == self.memory.generation:
+            return None
+        left_s = self._acted_s + _QUIET_S - self._clock()
+        if left_s > 0:
+            return left_s
+        self._counting = run_apart(self.memory.count_turns)
+        self._counting.add_done_callback(lambda _: self.queue.wake())
+        return _BUSY_POLL_S
 
     def _idle_phase(self) -> str:
         if self.is_tidying:

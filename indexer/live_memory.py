@@ -17,19 +17,19 @@ _FIRST_RETRY_S = 0.5
 _LAST_RETRY_S = 15.0
 
 
-class WriterSeat:
+class WritableMemory:
     """Takes the writer lock when it is first needed and keeps it; used by one thread.
 
     Attributes:
-        memory: The open memory, None while the seat is not taken.
+        memory: The open memory, None while it is not taken.
         marks: Tells which traces are being read.
-        error: Why the seat cannot be taken now.
+        error: Why it cannot be taken now.
     """
 
     def __init__(
         self, home: Path, base: Path, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Stand beside the memory at `base` of a home; nothing is touched yet."""
+        """Be ready to open the memory at `base` of a home; nothing is touched yet."""
         self._home = home
         self._base = base
         self._clock = clock
