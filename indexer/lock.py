@@ -71,6 +71,6 @@ def _held(path: Path) -> MemoryStateError:
     who = f"process {pid}" if pid else "another process"
     return MemoryStateError(
         f"The memory at {path.parent.parent} is being written by {who}.",
-        hint="Wait for it to finish, or stop it, and run the command again.",
+        hint="Wait for it to finish; an engine ends with `funes engine stop`.",
         kind="locked",
     )
