@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MOST_HELD = 300_000
 #: Steps of a writer that are kept until a reader has seen them.
 _MOST_STEPS = 64
+#: States whose parts are kept for snapshots that are still to be taken of them.
+_MOST_SETTLED = 4
 _FAR = 1 << 62
 
 
@@ -261,7 +263,10 @@ class Shared:
         self._dataset = dataset
         self._attached = attached
         self._lock = threading.Lock()
-        self._parts: Parts | None = None
+        self._latest: Parts | None = None
+        #: Parts of the last states, by state: two snapshots of one state share them, also when
+        #: the words were committed between the two, a moment before the catalog tells of it.
+        self._settled: dict[Mark, Parts] = {}
         self._steps: list[Moved] = []
 
     def note(self, step: "Moved") -> None:
@@ -273,7 +278,8 @@ class Shared:
         """Open the dataset, if there is one; snapshots have it from now on."""
         dataset = _dataset(self._base)
         with self._lock:
-            self._dataset, self._attached, self._parts = dataset, True, None
+            self._dataset, self._attached = dataset, True
+            self._latest, self._settled = None, {}
 
     def at(self, mark: Mark, catalog: Catalog, *, at_any_price: bool = False) -> Parts | None:
         """Return the parts of a state; None when it passed before they could be put together.
@@ -283,21 +289,40 @@ class Shared:
             catalog: Tells the present state.
             at_any_price: Return parts that are ahead rather than none.
         """
-        parts = self._parts
-        if parts is not None and parts.mark == mark and not parts.ahead:
+        parts = self._settled.get(mark)
+        if parts is not None:
             return parts
         with self._lock:
-            parts = self._parts
-            if parts is None or parts.mark != mark or parts.ahead:
-                parts = self._parts = self._made(mark, parts)
-                # Rows are in the queue before their words are: when that has not changed, no words
-                # of later rows are here now.
-                parts.ahead = catalog.generation != mark.generation
-            return parts if at_any_price or not parts.ahead else None
+            parts = self._settled.get(mark)
+            if parts is not None:
+                return parts
+            self._lexical.reload()
+            words = self._lexical.words
+            # Rows are in the queue before their words are: when that has not changed, no words of
+            # later rows are here now.
+            ahead = catalog.generation != mark.generation
+            if ahead and not at_any_price:
+                return None
+            parts = self._made(mark, words, self._base_of(mark))
+            parts.ahead = ahead
+            self._keep(parts)
+            return parts
 
-    def _made(self, mark: Mark, before: Parts | None) -> Parts:
-        self._lexical.reload()
-        words = self._lexical.words
+    def _base_of(self, mark: Mark) -> Parts | None:
+        """Return parts that those of a state can be made from, the nearest ones before it."""
+        if self._latest is None or mark.generation >= self._latest.mark.generation:
+            return self._latest
+        earlier = [one for one in self._settled if one.generation <= mark.generation]
+        return self._settled[max(earlier, key=lambda one: one.generation)] if earlier else None
+
+    def _keep(self, parts: Parts) -> None:
+        if self._latest is None or parts.mark.generation >= self._latest.mark.generation:
+            self._latest = parts
+        if not parts.ahead:
+            kept = list(self._settled.items())[1 - _MOST_SETTLED :]
+            self._settled = dict([*kept, (parts.mark, parts)])
+
+    def _made(self, mark: Mark, words: Words, before: Parts | None) -> Parts:
         if not self._attached:
             return Parts(mark, words=words, dataset=None)
         if self._dataset is None:
