@@ -7,7 +7,6 @@ from funes_ls.memories import Memories
 from funes_ls.protocol import (
     BlameAnswer,
     BlameParams,
-    BlameRange,
     RelatedAnswer,
     RelatedParams,
     RelatedSession,
@@ -54,25 +53,16 @@ def file_of(uri: str, path: str) -> str:
 
 
 def blame(params: BlameParams, memories: Memories) -> BlameAnswer:
-    """Return which session touched a file last, for all the lines asked about.
+    """Return which turns wrote the lines of a file.
 
     Raises:
         UsageError: no file is named.
         MemoryStateError: see `Memories.reading`.
     """
-    found = related(
-        RelatedParams(
-            text_document=params.text_document, path=params.path, limit=1, memory=params.memory
-        ),
-        memories,
-    )
-    first = params.range.start.line if params.range else 0
-    last = params.range.end.line + 1 if params.range else (params.text or "").count("\n") + 1
-    ranges = [
-        BlameRange(start=first, end=max(last, first + 1), confidence="mentioned", session=one)
-        for one in found.sessions
-    ]
-    return BlameAnswer(path=found.path, generation=found.generation, ranges=tuple(ranges))
+    path = file_of(params.text_document.uri if params.text_document else "", params.path)
+    name = params.memory or memories.settings.memory
+    with memories.reading(name) as memory:
+        return BlameAnswer(path=path, memory=name, generation=memory.generation, lines=(), turns=())
 
 
 def _related(session: "Session", memory_name: str) -> RelatedSession:
@@ -87,6 +77,6 @@ def _related(session: "Session", memory_name: str) -> RelatedSession:
         started_us=session.started_us,
         ended_us=session.ended_us,
         turns=session.turns,
-        relation="touched",
+        relation="mentioned",
         get=get_command(session.session_id, "", memory_name=memory_name),
     )

@@ -223,11 +223,22 @@ class TouchParams(Params, frozen=True, kw_only=True):
     paths: tuple[str, ...]
 
 
+class FilePassage(Struct, frozen=True, kw_only=True):
+    """A passage of a session that says most about a file, verbatim, cut at 2,000 characters."""
+
+    text: str
+    turn_uuid: str
+    get: str
+
+
 class RelatedSession(Struct, frozen=True, kw_only=True):
     """A session that has to do with a file.
 
     Attributes:
-        relation: `touched` while only whole files are known.
+        relation: The strongest there is: `edited`, `read`, `mentioned` (in a call or its
+            output), `symbols` (names of the file are talked of) or `similar`.
+        edits, reads, mentions: How often.
+        last_us: When it last had to do with the file, UTC microseconds.
         get: The command that shows where the session begins.
     """
 
@@ -241,32 +252,82 @@ class RelatedSession(Struct, frozen=True, kw_only=True):
     turns: int
     relation: str
     get: str
+    edits: int = 0
+    reads: int = 0
+    mentions: int = 0
+    last_us: int | None = None
+    passage: FilePassage | None = None
 
 
 class RelatedAnswer(Struct, frozen=True, kw_only=True):
-    """Sessions that have to do with a file, newest first; `total` counts those left off too."""
+    """Sessions that have to do with a file, strongest first; `total` counts those left off too."""
 
     path: str
     generation: int
     total: int
     sessions: tuple[RelatedSession, ...]
+    memory: str = ""
+    note: str = ""
 
 
-class BlameRange(Struct, frozen=True, kw_only=True):
-    """Lines `start` to `end` (from 0, end exclusive) and the session they go back to."""
+class BlameLines(Struct, frozen=True, kw_only=True):
+    """Lines that one turn wrote; `start` and `end` count from 1, both included.
+
+    Attributes:
+        confidence: `exact` (written so, here), `moved` (written elsewhere), `similar` (the text
+            was changed since, never a fact) or `mentioned`.
+        ask_turn_uuid: What the user had asked.
+        reason_turn_uuid: What the agent said just before it wrote.
+        from_path: The file it was written in where that is another one, else "".
+        evidence: What says so: `trace`, `git-ai` or `agent-trace`.
+    """
 
     start: int
     end: int
     confidence: str
-    session: RelatedSession
+    session_id: str
+    turn_uuid: str
+    seq: int
+    ts: str
+    harness: str
+    ask_turn_uuid: str = ""
+    reason_turn_uuid: str = ""
+    from_path: str = ""
+    evidence: str = "trace"
+
+
+class BlameTurn(Struct, frozen=True, kw_only=True):
+    """A turn that wrote lines, and why: `ask` and `reason` verbatim, cut at 2,000 characters."""
+
+    session_id: str
+    turn_uuid: str
+    seq: int
+    ts: str
+    harness: str
+    title: str
+    cwd: str
+    branch: str
+    ask: str
+    ask_get: str
+    reason: str
+    reason_get: str
+    get: str
 
 
 class BlameAnswer(Struct, frozen=True, kw_only=True):
-    """What is known of who wrote a file's lines; nothing where nothing is known."""
+    """Who wrote a file's lines, as far as is known; lines that are not named are unclaimed.
+
+    Attributes:
+        lines: In the order of the file, none twice.
+        turns: Those that `lines` name, each once.
+    """
 
     path: str
+    memory: str
     generation: int
-    ranges: tuple[BlameRange, ...]
+    lines: tuple[BlameLines, ...]
+    turns: tuple[BlameTurn, ...]
+    note: str = ""
 
 
 class ForgetAnswer(Struct, frozen=True, kw_only=True):

@@ -120,13 +120,20 @@ def why_page(blame: Mapping[str, Any], related: Mapping[str, Any], *, line: int)
         related: That of `funes/related`, for when the line itself is not known.
         line: From 0.
     """
-    found: Sequence[Mapping[str, Any]] = blame["ranges"]
+    found: Sequence[Mapping[str, Any]] = blame["turns"]
     if not found:
         text = f"Line {line + 1} itself is not traced to a session.\n\n"
         return Page(text=text + file_page(related).text)
     lines = [f"# Line {line + 1} of {safe(blame['path'])}", ""]
     for one in found:
-        lines += [f"{one['confidence']}:", *_session(one["session"])]
+        lines += [
+            f"## {_title(one['title'])}",
+            "",
+            safe(one["ask"]),
+            "",
+            f"→ {safe(one['get'])}",
+            "",
+        ]
     return Page(text="\n".join(lines))
 
 

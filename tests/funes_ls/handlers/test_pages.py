@@ -62,12 +62,12 @@ def test_a_recall_without_hits_says_so() -> None:
 
 
 def test_a_line_that_is_not_known_falls_back_to_the_file() -> None:
-    blame: dict[str, Any] = {"path": "/work/x.py", "ranges": []}
+    blame: dict[str, Any] = {"path": "/work/x.py", "lines": [], "turns": []}
     page = why_page(blame, related("Why"), line=4)
     assert page.text.startswith("Line 5 itself is not traced") and "## Why" in page.text
-    found = {"start": 4, "end": 5, "confidence": "exact", "session": session("Why")}
-    page = why_page({**blame, "ranges": [found]}, related("Why"), line=4)
-    assert page.text.startswith("# Line 5 of /work/x.py") and "exact:" in page.text
+    found = {"title": "Why", "ask": "Please do", "get": "funes get s t"}
+    page = why_page({**blame, "turns": [found]}, related("Why"), line=4)
+    assert page.text.startswith("# Line 5 of /work/x.py") and "Please do" in page.text
 
 
 @pytest.mark.parametrize("links", [True, False])
