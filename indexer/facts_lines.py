@@ -1,0 +1,41 @@
+"""When two lines of a file count as the same, and which say nothing by themselves."""
+
+import hashlib
+import re
+
+_SPACE = re.compile(r"\s+")
+_QUOTES = str.maketrans({'"': "'", "`": "'"})
+#: Fewer letters and digits than these five say nothing of where a line comes from.
+_ENOUGH = re.compile(r"\w(?:\W*\w){4}")
+#: Words that alone on a line, signs apart, say no more than a bracket does.
+_COMMON = frozenset(
+    "begin break catch continue default else endif esac finally private protected public return "
+    "returnfalse returnnil returnnone returnnull returnself returntrue".split()
+)
+_SIGNS = re.compile(r"\W+")
+
+
+def line_key(line: str) -> str:
+    """Return what two lines have in common that differ only as formatters make them differ.
+
+    Spaces, the kind of quotes and a comma or semicolon at the end do not count; "" is a blank line.
+    """
+    return _SPACE.sub("", line).translate(_QUOTES).rstrip(",;")
+
+
+def is_weak(key: str) -> bool:
+    """Tell whether a line, by its key, is so common that it proves nothing without neighbours."""
+    if not _ENOUGH.search(key):
+        return True
+    return len(key) < 20 and _SIGNS.sub("", key).lower() in _COMMON
+
+
+def key_hash(key: str) -> int:
+    """Return 63 bits that stand for a line's key, the same on every machine."""
+    digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+def line_hash(line: str) -> int:
+    """Return 63 bits that stand for a line; see `line_key`."""
+    return key_hash(line_key(line))
