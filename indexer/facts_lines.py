@@ -8,9 +8,9 @@ _QUOTES = str.maketrans({'"': "'", "`": "'"})
 #: Fewer letters and digits than these five say nothing of where a line comes from.
 _ENOUGH = re.compile(r"\w(?:\W*\w){4}")
 #: Words that alone on a line, signs apart, say no more than a bracket does.
-_COMMON = frozenset(
-    "begin break catch continue default else endif esac finally private protected public return "
-    "returnfalse returnnil returnnone returnnull returnself returntrue".split()
+_COMMON = re.compile(
+    "begin|break|catch|continue|default|else|endif|esac|finally|private|protected|public"
+    "|return(false|nil|none|null|self|true)?"
 )
 _SIGNS = re.compile(r"\W+")
 
@@ -27,7 +27,7 @@ def is_weak(key: str) -> bool:
     """Tell whether a line, by its key, is so common that it proves nothing without neighbours."""
     if not _ENOUGH.search(key):
         return True
-    return len(key) < 20 and _SIGNS.sub("", key).lower() in _COMMON
+    return len(key) < 20 and _COMMON.fullmatch(_SIGNS.sub("", key).lower()) is not None
 
 
 def key_hash(key: str) -> int:
