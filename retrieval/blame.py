@@ -1,0 +1,202 @@
+"""Says which call wrote each line of a file, from what sessions did to it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from funes_ls.indexer.facts_lines import is_weak, line_key
+from funes_ls.retrieval.blame_similar import similar
+from funes_ls.retrieval.diff import pairs
+from funes_ls.retrieval.replay import NOBODY, History, Witness, runs
+
+Word = Literal["exact", "moved", "similar"]
+
+#: Lines on each side that are compared to tell places apart.
+_CONTEXT = 4
+#: A line that stands alone, and elsewhere too, must have so many signs to be known again.
+_LONG_LINE = 25
+
+
+class Claim(Struct, frozen=True, kw_only=True):
+    """A line's origin: the event that wrote it, and how sure that is."""
+
+    event: Any
+    word: Word
+
+
+class Document:
+    """A file's lines as they are asked about, and what is known of each.
+
+    Attributes:
+        keys: Of its lines.
+        counts: How often each key stands in the document.
+        weak: Which of them say nothing by themselves.
+        claims: By line; None where nothing claims it.
+        explained: Lines that need no further search: claimed, or known to be nobody's.
+    """
+
+    def __init__(self, text: str) -> None:
+        """Cut a text into lines, of which nothing is known yet."""
+        self.lines = text.replace("\r\n", "\n").split("\n")
+        self.keys = [line_key(line) for line in self.lines]
+        self.weak = [is_weak(key) for key in self.keys]
+        self.counts = Counter(self.keys)
+        self.claims: list[Claim | None] = [None] * len(self.lines)
+        self.explained = [False] * len(self.lines)
+
+    def explain(self, line: int, claim: Claim | None) -> None:
+        """Settle a line; None is for what nobody of ours wrote."""
+        self.claims[line] = claim
+        self.explained[line] = True
+
+
+def blame(document: Document, history: History) -> None:
+    """Fill a document's claims from the history of its own file."""
+    used: set[int] = set()
+    best, _ = best_state(document, history)
+    if best is not None:
+        _match(document, best, history, used)
+    _match_windows(document, history, used)
+    if best is not None:
+        for line, event in similar(document, best, history).items():
+            document.explain(line, Claim(event=history.events[event], word="similar"))
+
+
+def best_state(document: Document, history: History) -> tuple[Witness | None, float]:
+    """Return the known state of a file that is most like a document, the newest of equals.
+
+    Returns:
+        The state and how much of both texts is the same, from 0 to 1.
+    """
+    states: Iterable[Witness] = history.states
+    if history.pieces:
+        states = [*states, _assembled(document, history)]
+    here = Counter(key for key, weak in zip(document.keys, document.weak, strict=True) if not weak)
+    best, most = None, 0.0
+    for state in states:
+        there = Counter(key for key in state.keys if not is_weak(key))
+        both = (here & there).total()
+        score = 2 * both / max(here.total() + there.total(), 1)
+        if score >= most and both:
+            best, most = state, score
+    return best, most
+
+
+def _assembled(document: Document, history: History) -> Witness:
+    """Return the pieces that are known of a file as one text, in the document's order."""
+    first = {key: n for n, key in reversed(list(enumerate(document.keys)))}
+    weak = document.weak
+
+    def place(piece: Witness) -> int:
+        places = [first[key] for key in piece.keys if key in first and not weak[first[key]]]
+        return min(places, default=len(first))
+
+    pieces = sorted(history.pieces, key=place)
+    return Witness(
+        event=max(piece.event for piece in pieces),
+        keys=[key for piece in pieces for key in piece.keys],
+        marks=[mark for piece in pieces for mark in piece.marks],
+        whole=False,
+        lines=[line for piece in pieces for line in piece.lines],
+    )
+
+
+def _match(document: Document, state: Witness, history: History, used: set[int]) -> None:
+    for run in runs(pairs(state.keys, document.keys)):
+        if not state.whole and not _says_something(document, [j for _, j in run]):
+            continue
+        for i, j in run:
+            mark = state.marks[i]
+            used.add(mark)
+            document.explain(j, _claim(mark, history, "exact"))
+
+
+def _says_something(document: Document, lines: Sequence[int]) -> bool:
+    """Tell whether lines, found again, prove anything: weak ones, or one of many, do not."""
+    strong = [document.keys[line] for line in lines if not document.weak[line]]
+    if len(strong) == len(lines) == 1:
+        return len(strong[0]) >= _LONG_LINE or document.counts[strong[0]] == 1
+    return bool(strong)
+
+
+def _claim(mark: int, history: History, word: Word) -> Claim | None:
+    return None if mark == NOBODY else Claim(event=history.author(mark), word=word)
+
+
+def _match_windows(document: Document, history: History, used: set[int]) -> None:
+    """Explain what is left by the surroundings of single events: longest context, then newest."""
+    places = _places(document, history)
+    found = []
+    for line, candidates in places.items():
+        best = max(
+            (_context(document, line, window, n), window.event, w, n) for w, window, n in candidates
+        )
+        found.append((best, line))
+    for (context, _, w, n), line in sorted(found, reverse=True):
+        if document.explained[line]:
+            continue
+        window = history.windows[w]
+        mark = window.marks[n]
+        if context == 0 and not _says_something(document, [line]):
+            continue
+        if mark != NOBODY and mark in used:
+            continue
+        used.add(mark)
+        document.explain(line, _claim(mark, history, "exact"))
+        for step in (-1, 1):
+            _along(document, line, window, n, step, history, used)
+
+
+def _places(document: Document, history: History) -> dict[int, list[tuple[int, Witness, int]]]:
+    wanted: dict[str, list[int]] = defaultdict(list)
+    for line, key in enumerate(document.keys):
+        if not document.explained[line] and not document.weak[line]:
+            wanted[key].append(line)
+    places: dict[int, list[tuple[int, Witness, int]]] = defaultdict(list)
+    for w, window in enumerate(history.windows) if wanted else ():
+        for n, key in enumerate(window.keys):
+            for line in wanted.get(key, ()):
+                places[line].append((w, window, n))
+    return places
+
+
+def _context(document: Document, line: int, window: Witness, n: int) -> int:
+    return _run(document.keys, line, window.keys, n, 1) + _run(
+        document.keys, line, window.keys, n, -1
+    )
+
+
+def _run(here: Sequence[str], i: int, there: Sequence[str], j: int, step: int) -> int:
+    count = 0
+    while count < _CONTEXT:
+        i, j = i + step, j + step
+        if not (0 <= i < len(here) and 0 <= j < len(there)) or here[i] != there[j]:
+            break
+        count += 1
+    return count
+
+
+def _along(
+    document: Document,
+    line: int,
+    window: Witness,
+    n: int,
+    step: int,
+    history: History,
+    used: set[int],
+) -> None:
+    """Explain the weak lines next to an explained one, as far as both texts agree."""
+    line, n = line + step, n + step
+    while (
+        0 <= line < len(document.keys)
+        and 0 <= n < len(window.keys)
+        and document.keys[line] == window.keys[n]
+        and document.weak[line]
+        and not document.explained[line]
+        and (window.marks[n] == NOBODY or window.marks[n] not in used)
+    ):
+        used.add(window.marks[n])
+        document.explain(line, _claim(window.marks[n], history, "exact"))
+        line, n = line + step, n + step

@@ -1,0 +1,380 @@
+"""Replays what sessions did to one file and remembers which call wrote each of its lines.
+
+What is known of a file is either its *whole* text (after a write or a read of all of it) or
+*pieces* of it (the surroundings of edits, parts that were read). Every state that was passed is
+kept as a `Witness`, since the file that is asked about may be an older one.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from funes_ls.indexer.facts_lines import is_weak, line_key
+from funes_ls.retrieval.diff import Pairs, pairs
+
+#: The mark of a line that no known call wrote.
+NOBODY = -1
+#: The mark of a line that was not there before, until it is known whose it is.
+_NEW = -2
+#: Lines around a change that are kept with it.
+_AROUND = 8
+#: Lines of whole states kept of one file; later states are kept as what changed.
+_MOST_LINES = 400_000
+#: Of an edit's text that is not there word for word, so many lines must be.
+_ENOUGH_THERE = 0.5
+
+
+class Event(Protocol):
+    """What a replay must know of a call; see `funes_ls.indexer.facts.FileEvent`."""
+
+    kind: str
+    path: str
+    old: str
+    new: str
+    every: bool
+    first_line: int
+    whole: bool
+    source: str
+
+
+class Witness(Struct, frozen=True, kw_only=True):
+    """A stretch of the file as it was after an event.
+
+    Attributes:
+        event: Index of the event.
+        keys: Of its lines; see `line_key`.
+        marks: Who wrote each line, an index into `History.written`, or `NOBODY`.
+        whole: It is all of the file.
+        lines: Verbatim.
+    """
+
+    event: int
+    keys: list[str]
+    marks: list[int]
+    whole: bool
+    lines: list[str]
+
+
+class History(Struct, kw_only=True):
+    """What a replay found out.
+
+    Attributes:
+        events: What was replayed.
+        written: The index of the event that wrote a line, by the line's mark.
+        states: The whole file after each change, oldest first.
+        windows: What each event changed or saw, with the lines around it, oldest first.
+        pieces: What is known in the end where the whole is not.
+    """
+
+    events: Sequence[Any] = ()
+    written: list[int] = []
+    states: list[Witness] = []
+    windows: list[Witness] = []
+    pieces: list[Witness] = []
+
+    def author(self, mark: int) -> Any:
+        """Return the event that wrote a line, by its mark."""
+        return self.events[self.written[mark]]
+
+
+class _Text:
+    """Lines and who wrote them."""
+
+    def __init__(self, lines: list[str], marks: list[int]) -> None:
+        self.lines = lines
+        self.marks = marks
+
+
+def replay(events: Sequence[Event], *, path_of: Callable[[Event], str] | None = None) -> History:
+    """Return the history of a file from what sessions did to it.
+
+    Args:
+        events: Oldest first. Those of other files matter where this one was moved or copied from.
+        path_of: Names the file of an event; those of the last event's file are followed.
+    """
+    name = path_of or (lambda event: event.path)
+    if not events:
+        return History()
+    shared = History(events=events)
+    files: dict[str, _File] = {}
+    wanted = name(events[-1])
+    for index, event in enumerate(events):
+        file = files.setdefault(name(event), _File(shared, is_kept=name(event) == wanted))
+        if event.kind in ("move", "copy") and event.source:
+            source = files.get(event.source)
+            if source is not None:
+                file.take_over(source, index)
+        else:
+            file.apply(event, index)
+    files[wanted].finish(len(events) - 1)
+    return shared
+
+
+class _File:
+    """One file while its history is replayed."""
+
+    def __init__(self, history: History, *, is_kept: bool) -> None:
+        self._history = history
+        self._is_kept = is_kept
+        self._main: _Text | None = None
+        self._pieces: list[_Text] = []
+        self._kept_lines = 0
+        self._keys: dict[str, str] = {}
+
+    def apply(self, event: Event, index: int) -> None:
+        match event.kind:
+            case "write":
+                self._write(_lines(event.new), index)
+            case "edit":
+                self._edit(event, index)
+            case "append":
+                self._append(_lines(event.new), index)
+            case "read":
+                self._read(event, index)
+            case "delete":
+                self._main, self._pieces = None, []
+
+    def take_over(self, source: "_File", index: int) -> None:
+        """Be what another file is: it was moved or copied here."""
+        main = source._main
+        self._main = _Text(list(main.lines), list(main.marks)) if main else None
+        self._pieces = [_Text(list(one.lines), list(one.marks)) for one in source._pieces]
+        if self._main:
+            self._keep_state(index)
+
+    def finish(self, index: int) -> None:
+        """Leave what is known in the end."""
+        if self._main is None:
+            self._history.pieces = [
+                self._witness(one.lines, one.marks, index, whole=False) for one in self._pieces
+            ]
+
+    # What calls do
+
+    def _write(self, lines: list[str], index: int) -> None:
+        marks = self._known_marks(lines)
+        self._sign(marks, index)
+        self._main, self._pieces = _Text(lines, marks), []
+        self._keep_state(index)
+        self._keep_window(self._main, 0, len(lines), index)
+
+    def _edit(self, event: Event, index: int) -> None:
+        old, new = _unix(event.old), _unix(event.new)
+        texts = [self._main] if self._main else []
+        texts += reversed(self._pieces)
+        if old:
+            for text in texts:
+                if self._replace(text, old, new, index, every=event.every):
+                    return
+            if self._main and self._resync(self._main, old.split("\n")):
+                self._replace(self._main, old, new, index, every=False)
+                return
+        self._add_piece(old, new, index)
+
+    def _append(self, lines: list[str], index: int) -> None:
+        marks = [_NEW] * len(lines)
+        self._sign(marks, index)
+        text = self._main
+        if text is None:
+            self._pieces.append(text := _Text([], []))
+        while text.lines and not text.lines[-1]:
+            del text.lines[-1], text.marks[-1]
+        start = len(text.lines)
+        text.lines += lines
+        text.marks += marks
+        self._keep_window(text, start, len(text.lines), index)
+        if text is self._main:
+            self._keep_state(index)
+
+    def _read(self, event: Event, index: int) -> None:
+        lines = _lines(event.new)
+        if event.whole:
+            is_news = self._main is None or self._main.lines != lines
+            self._main, self._pieces = _Text(lines, _settled(self._known_marks(lines))), []
+            if is_news:
+                self._keep_state(index)
+                self._keep_window(self._main, 0, len(lines), index)
+        elif self._main is None:
+            self._see(lines, index)
+        elif event.first_line:
+            self._see_part(self._main, lines, event.first_line - 1, index)
+
+    def _see(self, lines: list[str], index: int) -> None:
+        """Take in a part of a file that is not known whole."""
+        text = _Text(lines, _settled(self._known_marks(lines)))
+        self._pieces.append(text)
+        self._keep_window(text, 0, len(lines), index)
+
+    def _see_part(self, main: _Text, lines: list[str], start: int, index: int) -> None:
+        """Take in what somebody else changed since, where the place is sure."""
+        end = start + len(lines)
+        if main.lines[start:end] == lines:
+            return
+        low, high = max(start - 200, 0), end + 200
+        there = pairs(main.lines[low:high], lines)
+        if len(there) < _ENOUGH_THERE * len(lines):
+            return
+        first, last = low + there[0][0] - there[0][1], low + there[-1][0] + 1
+        last += len(lines) - 1 - there[-1][1]
+        first, last = max(first, 0), min(last, len(main.lines))
+        marks = _carried(main.lines[first:last], main.marks[first:last], lines)
+        main.lines[first:last], main.marks[first:last] = lines, _settled(marks)
+        self._keep_state(index)
+
+    # How texts change
+
+    def _replace(self, text: _Text, old: str, new: str, index: int, *, every: bool) -> bool:
+        whole = "\n".join(text.lines)
+        place = _place(whole, old)
+        if place < 0:
+            return False
+        while place >= 0:
+            first = whole.count("\n", 0, place)
+            last = first + old.count("\n")
+            line_start = whole.rfind("\n", 0, place) + 1
+            end = place + len(old)
+            line_end = whole.find("\n", end)
+            rest = whole[end:] if line_end < 0 else whole[end:line_end]
+            after = (whole[line_start:place] + new + rest).split("\n")
+            self._put(text, first, last + 1, after, index)
+            if not every:
+                break
+            whole = "\n".join(text.lines)
+            place = whole.find(old, place + len(new))
+        if text is self._main:
+            self._keep_state(index)
+        return True
+
+    def _put(self, text: _Text, first: int, last: int, after: list[str], index: int) -> None:
+        marks = _carried(text.lines[first:last], text.marks[first:last], after)
+        self._sign(marks, index)
+        text.lines[first:last], text.marks[first:last] = after, marks
+        self._keep_window(text, first, first + len(after), index)
+
+    def _resync(self, text: _Text, old: list[str]) -> bool:
+        """Make a text hold what an edit says is there, where most of it is."""
+        there = _solid(pairs(text.lines, old), old, self._key)
+        if len(there) < _ENOUGH_THERE * len(old):
+            return False
+        first, last = there[0][0], there[-1][0] + 1
+        if last - first > 2 * len(old) + 4:
+            return False
+        old = old[:]
+        marks = _carried(text.lines[first:last], text.marks[first:last], old)
+        text.lines[first:last], text.marks[first:last] = old, _settled(marks)
+        return True
+
+    def _add_piece(self, old: str, new: str, index: int) -> None:
+        before, after = old.split("\n") if old else [], new.split("\n")
+        marks = _carried(before, [NOBODY] * len(before), after)
+        self._sign(marks, index)
+        text = _Text(after, marks)
+        self._pieces.append(text)
+        self._keep_window(text, 0, len(after), index)
+
+    def _known_marks(self, lines: list[str]) -> list[int]:
+        """Return who wrote a text's lines as far as they were there before."""
+        if self._main is not None:
+            return _carried(self._main.lines, self._main.marks, lines)
+        marks = [_NEW] * len(lines)
+        for piece in self._pieces:  # newer ones last: they know better
+            for i, j in _solid(pairs(piece.lines, lines), lines, self._key):
+                if marks[j] < 0 or piece.marks[i] != NOBODY:
+                    marks[j] = piece.marks[i]
+        return marks
+
+    def _sign(self, marks: list[int], index: int) -> None:
+        """Give every line that was not there before a mark of its own."""
+        for n, mark in enumerate(marks):
+            if mark == _NEW:
+                marks[n] = len(self._history.written)
+                self._history.written.append(index)
+
+    # What is remembered
+
+    def _keep_state(self, index: int) -> None:
+        main = self._main
+        if main is None or not self._is_kept:
+            return
+        states = self._history.states
+        if states and states[-1].event == index:
+            self._kept_lines -= len(states.pop().lines)
+        if self._kept_lines + len(main.lines) > _MOST_LINES and len(states) > 1:
+            self._kept_lines -= len(states.pop(len(states) // 2).lines)
+        self._kept_lines += len(main.lines)
+        states.append(self._witness(main.lines, main.marks, index, whole=True))
+
+    def _keep_window(self, text: _Text, start: int, end: int, index: int) -> None:
+        if self._is_kept:
+            low, high = max(start - _AROUND, 0), end + _AROUND
+            window = self._witness(text.lines[low:high], text.marks[low:high], index, whole=False)
+            self._history.windows.append(window)
+
+    def _witness(
+        self, lines: Sequence[str], marks: Sequence[int], index: int, *, whole: bool
+    ) -> Witness:
+        return Witness(
+            event=index,
+            keys=[self._key(line) for line in lines],
+            marks=list(marks),
+            whole=whole,
+            lines=list(lines),
+        )
+
+    def _key(self, line: str) -> str:
+        key = self._keys.get(line)
+        if key is None:
+            key = self._keys[line] = line_key(line)
+        return key
+
+
+def _unix(text: str) -> str:
+    return text.replace("\r\n", "\n")
+
+
+def _lines(text: str) -> list[str]:
+    return _unix(text).split("\n")
+
+
+def _place(whole: str, old: str) -> int:
+    """Return where a text stands, as whole lines if it does anywhere, -1 for nowhere."""
+    if whole.startswith(f"{old}\n"):
+        return 0
+    place = whole.find(f"\n{old}\n")
+    return place + 1 if place >= 0 else whole.find(old)
+
+
+def _carried(before: Sequence[str], marks: Sequence[int], after: Sequence[str]) -> list[int]:
+    """Return the marks of the lines that stayed, `_NEW` for the others."""
+    carried = [_NEW] * len(after)
+    for i, j in pairs(before, after):
+        carried[j] = marks[i]
+    return carried
+
+
+def _settled(marks: list[int]) -> list[int]:
+    """Return marks in which what was not there before is nobody's."""
+    return [NOBODY if mark == _NEW else mark for mark in marks]
+
+
+def _solid(found: Pairs, lines: Sequence[str], key: Callable[[str], str]) -> Pairs:
+    """Return the pairs of runs that hold at least one line that says something."""
+    return [
+        pair
+        for run in runs(found)
+        if any(not is_weak(key(lines[j])) for _, j in run)
+        for pair in run
+    ]
+
+
+def runs(found: Iterable[tuple[int, int]]) -> list[Pairs]:
+    """Cut pairs where a line is left out on either side."""
+    cut: list[Pairs] = []
+    last = (-2, -2)
+    for i, j in found:
+        if not cut or (i - 1, j - 1) != last:
+            cut.append([])
+        cut[-1].append((i, j))
+        last = (i, j)
+    return cut

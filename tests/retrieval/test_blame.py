@@ -1,0 +1,214 @@
+"""Who wrote a line: replay of what sessions did to a file, and the search for what is left."""
+
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from funes_ls.retrieval.blame import Document, blame
+from funes_ls.retrieval.blame_moved import blame_moved
+from funes_ls.retrieval.replay import History, replay
+
+PROGRAM = """\
+import sys
+
+def main(argv):
+    total = add_numbers(argv)
+    print("the sum is", total)
+    return 0
+
+def add_numbers(texts):
+    return sum(int(text) for text in texts)
+"""
+
+
+class Did(Struct, frozen=True, kw_only=True):
+    """What a call did, as a replay sees it."""
+
+    turn: str
+    kind: str
+    old: str = ""
+    new: str = ""
+    path: str = "/w/a.py"
+    every: bool = False
+    first_line: int = 0
+    whole: bool = False
+    source: str = ""
+
+
+def wrote(turn: str, new: str, **more: Any) -> Did:
+    return Did(turn=turn, kind="write", new=new, **more)
+
+
+def edited(turn: str, old: str, new: str, **more: Any) -> Did:
+    return Did(turn=turn, kind="edit", old=old, new=new, **more)
+
+
+def saw(turn: str, new: str, **more: Any) -> Did:
+    return Did(turn=turn, kind="read", new=new, **{"whole": True, "first_line": 1, **more})
+
+
+def blamed(text: str, *events: Did) -> list[tuple[str, str]]:
+    document = Document(text)
+    blame(document, replay(events))
+    return told(document)
+
+
+def told(document: Document) -> list[tuple[str, str]]:
+    """Return the turn and the word of every line but the empty one behind the last line end."""
+    found = [(c.event.turn, c.word) if c else ("", "") for c in document.claims]
+    return found[:-1] if not document.lines[-1] else found
+
+
+def turns(text: str, *events: Did) -> list[str]:
+    return [turn for turn, _ in blamed(text, *events)]
+
+
+def test_a_written_file_is_of_its_turn() -> None:
+    assert set(blamed(PROGRAM, wrote("t1", PROGRAM))) == {("t1", "exact")}
+
+
+def test_only_what_an_edit_added_is_its_own() -> None:
+    after = PROGRAM.replace("    return 0", "    sys.stdout.flush()\n    return 0")
+    edit = edited(
+        "t2", '", total)\n    return 0', '", total)\n    sys.stdout.flush()\n    return 0'
+    )
+    assert turns(after, wrote("t1", PROGRAM), edit) == ["t1"] * 5 + ["t2"] + ["t1"] * 4
+
+
+def test_a_rewrite_keeps_the_authors_of_lines_that_stay() -> None:
+    after = PROGRAM.replace("the sum is", "the total is")
+    found = turns(after, wrote("t1", PROGRAM), wrote("t2", after))
+    assert found == ["t1"] * 4 + ["t2"] + ["t1"] * 4
+
+
+def test_what_was_read_before_is_nobodys() -> None:
+    after = PROGRAM.replace("return 0", "return total")
+    found = turns(after, saw("t1", PROGRAM), edited("t2", "return 0", "return total"))
+    assert found == [""] * 5 + ["t2"] + [""] * 3
+
+
+def test_a_rewrite_after_a_read_claims_only_what_is_new() -> None:
+    after = PROGRAM + "\nif __name__ == '__main__':\n    sys.exit(main(sys.argv[1:]))\n"
+    found = turns(after, saw("t1", PROGRAM), wrote("t2", after))
+    assert found[:9] == [""] * 9 and found[10:] == ["t2", "t2"]
+
+
+def test_edits_of_a_file_never_seen_whole_are_known_again() -> None:
+    edit = edited(
+        "t1", "    total = 0\n    return 0", "    total = add_numbers(argv)\n    return 0"
+    )
+    found = turns(PROGRAM, edit)
+    assert found[3] == "t1"
+    assert set(found[:3] + found[4:]) == {""}
+
+
+def test_every_place_is_changed_where_the_call_said_so() -> None:
+    was = "alpha = 1\nbeta = alpha\ngamma = alpha\n"
+    now = was.replace("alpha", "omega")
+    found = turns(now, wrote("t1", was), edited("t2", "alpha", "omega", every=True))
+    assert found == ["t2"] * 3
+
+
+def test_an_older_state_of_a_file_is_known_again() -> None:
+    second = PROGRAM.replace("the sum is", "the total is")
+    events = [wrote("t1", PROGRAM), wrote("t2", second), wrote("t3", "something_else = True\n")]
+    assert turns(second, *events) == ["t1"] * 4 + ["t2"] + ["t1"] * 4
+
+
+def test_lines_that_people_put_in_are_not_claimed() -> None:
+    after = PROGRAM.replace("    return 0", "    audit_everything(total)\n    return 0")
+    found = turns(after, wrote("t1", PROGRAM))
+    assert found[5] == "" and found.count("t1") == 9
+
+
+def test_a_formatted_line_is_found_again() -> None:
+    after = PROGRAM.replace(
+        'print("the sum is", total)', "print(\n        'the sum is',\n        total,\n    )"
+    )
+    found = blamed(after, wrote("t1", PROGRAM))
+    assert found[4:7] == [("t1", "similar")] * 3
+
+
+def test_spaces_and_quotes_are_no_change() -> None:
+    after = PROGRAM.replace('"', "'").replace("    ", "\t")
+    assert set(blamed(after, wrote("t1", PROGRAM))) == {("t1", "exact")}
+
+
+def test_a_changed_line_is_never_exact() -> None:
+    after = PROGRAM.replace("add_numbers(argv)", "add_numbers(argv[1:])")
+    assert blamed(after, wrote("t1", PROGRAM))[3] == ("t1", "similar")
+
+
+def test_windows_line_ends_are_no_change() -> None:
+    found = turns(PROGRAM.replace("\n", "\r\n"), wrote("t1", PROGRAM))
+    assert set(found) == {"t1"}
+
+
+def test_a_lonely_short_line_that_stands_twice_proves_nothing() -> None:
+    text = "alpha\nx = max(a, b)\nbeta_gamma\nx = max(a, b)\nomega_delta\n"
+    edit = edited("t1", "y = 0\nz = 1", "y = 0\nx = max(a, b)\nz = 1")
+    assert turns(text, edit) == [""] * 5
+
+
+def test_a_person_changed_the_file_between_two_edits() -> None:
+    second = PROGRAM.replace("return 0", "return total").replace("import sys", "import os")
+    events = [
+        wrote("t1", PROGRAM),
+        saw("t2", PROGRAM.replace("import sys", "import os")),
+        edited("t3", "return 0", "return total"),
+    ]
+    assert turns(second, *events) == ["", *["t1"] * 4, "t3", *["t1"] * 3]
+
+
+def test_what_was_appended_is_of_its_turn() -> None:
+    events = [wrote("t1", PROGRAM), Did(turn="t2", kind="append", new="# the end of it all\n")]
+    assert turns(PROGRAM + "# the end of it all\n", *events) == ["t1"] * 9 + ["t2"]
+
+
+def test_a_deleted_file_written_anew_is_of_the_new_turn() -> None:
+    events = [wrote("t1", PROGRAM), Did(turn="t2", kind="delete"), wrote("t3", PROGRAM)]
+    assert set(turns(PROGRAM, *events)) == {"t3"}
+
+
+def test_a_renamed_file_keeps_its_authors() -> None:
+    events = [wrote("t1", PROGRAM, path="/w/old.py")]
+    events.append(Did(turn="t2", kind="move", source="/w/old.py"))
+    events.append(edited("t3", "return 0", "return total"))
+    found = turns(PROGRAM.replace("return 0", "return total"), *events)
+    assert found == ["t1"] * 5 + ["t3"] + ["t1"] * 3
+
+
+def moved(text: str, *others: History) -> list[tuple[str, str]]:
+    document = Document(text)
+    blame_moved(document, others)
+    return told(document)
+
+
+def test_a_block_moved_to_another_file_is_known_again() -> None:
+    block = "\n".join(PROGRAM.split("\n")[2:6])
+    text = f"import os\n\n{block}\n\ndef my_own_function():\n    os.abort()\n"
+    found = moved(text, replay([wrote("t1", PROGRAM)]))
+    assert [turn for turn, _ in found[2:6]] == ["t1"] * 4
+    assert {word for _, word in found[2:6]} == {"moved"}
+    assert {turn for turn, _ in found[:1] + found[7:]} == {""}
+
+
+def test_one_line_is_not_a_block() -> None:
+    line = "    total = add_numbers(argv)"
+    text = "\n".join(f"other_line_{n} = {n}" for n in range(9)) + f"\n{line}\n"
+    assert {turn for turn, _ in moved(text, replay([wrote("t1", PROGRAM)]))} == {""}
+
+
+def test_a_file_under_a_new_name_keeps_what_was_nobodys() -> None:
+    after = PROGRAM.replace("return 0", "return total")
+    history = replay([saw("t1", PROGRAM), edited("t2", "return 0", "return total")])
+    assert [turn for turn, _ in moved(after, history)] == [""] * 5 + ["t2"] + [""] * 3
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\x00\x01\xff", "}" * 100_000, "\r\r\n\n" * 50])
+@pytest.mark.parametrize("kind", ["write", "edit", "append", "read", "delete", "sed", "?"])
+def test_odd_texts_do_no_harm(text: str, kind: str) -> None:
+    event = Did(turn="t1", kind=kind, old="", new=text)
+    blamed(text, event)
+    blamed(PROGRAM, wrote("t0", PROGRAM), event, edited("t2", "return 0", ""))
