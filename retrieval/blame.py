@@ -1,7 +1,7 @@
 """Says which call wrote each line of a file, from what sessions did to it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -9,7 +9,7 @@ from msgspec import Struct
 from funes_ls.indexer.facts_lines import is_weak, line_key
 from funes_ls.retrieval.blame_similar import similar
 from funes_ls.retrieval.diff import pairs
-from funes_ls.retrieval.replay import NOBODY, History, Witness, runs
+from funes_ls.retrieval.replay import NOBODY, History, Witness, runs, unix
 
 Word = Literal["exact", "moved", "similar"]
 
@@ -33,18 +33,34 @@ class Document:
         keys: Of its lines.
         counts: How often each key stands in the document.
         weak: Which of them say nothing by themselves.
+        telling: The keys that are not weak.
         claims: By line; None where nothing claims it.
         explained: Lines that need no further search: claimed, or known to be nobody's.
     """
 
-    def __init__(self, text: str) -> None:
-        """Cut a text into lines, of which nothing is known yet."""
-        self.lines = text.replace("\r\n", "\n").split("\n")
+    def __init__(self, text: str, *, not_after: Sequence[int | None] = ()) -> None:
+        """Cut a text into lines, of which nothing is known yet.
+
+        Args:
+            text: Of the file, unsaved changes included.
+            not_after: When each line was there at the latest, UTC microseconds, None where that is
+                not known; lines that are left out are not known.
+        """
+        self.lines = unix(text).split("\n")
         self.keys = [line_key(line) for line in self.lines]
         self.weak = [is_weak(key) for key in self.keys]
+        self.telling = frozenset(
+            key for key, weak in zip(self.keys, self.weak, strict=True) if not weak
+        )
+        self.not_after = not_after
         self.counts = Counter(self.keys)
         self.claims: list[Claim | None] = [None] * len(self.lines)
         self.explained = [False] * len(self.lines)
+
+    def allows(self, line: int, event: Any) -> bool:
+        """Tell whether an event is early enough to have written a line."""
+        limit = self.not_after[line] if line < len(self.not_after) else None
+        return limit is None or event.ts_us is None or event.ts_us <= limit
 
     def explain(self, line: int, claim: Claim | None) -> None:
         """Settle a line; None is for what nobody of ours wrote."""
@@ -61,7 +77,8 @@ def blame(document: Document, history: History) -> None:
     _match_windows(document, history, used)
     if best is not None:
         for line, event in similar(document, best, history).items():
-            document.explain(line, Claim(event=history.events[event], word="similar"))
+            if document.allows(line, history.events[event]):
+                document.explain(line, Claim(event=history.events[event], word="similar"))
 
 
 def best_state(document: Document, history: History) -> tuple[Witness | None, float]:
@@ -70,16 +87,15 @@ def best_state(document: Document, history: History) -> tuple[Witness | None, fl
     Returns:
         The state and how much of both texts is the same, from 0 to 1.
     """
-    states: Iterable[Witness] = history.states
+    states = history.states
     if history.pieces:
         states = [*states, _assembled(document, history)]
-    here = Counter(key for key, weak in zip(document.keys, document.weak, strict=True) if not weak)
+    here = document.telling
     best, most = None, 0.0
-    for state in states:
-        there = Counter(key for key in state.keys if not is_weak(key))
-        both = (here & there).total()
-        score = 2 * both / max(here.total() + there.total(), 1)
-        if score >= most and both:
+    for state in reversed(states):
+        both = len(here & state.telling)
+        score = 2 * both / max(len(here) + len(state.telling), 1)
+        if score > most:
             best, most = state, score
     return best, most
 
@@ -99,6 +115,7 @@ def _assembled(document: Document, history: History) -> Witness:
         keys=[key for piece in pieces for key in piece.keys],
         marks=[mark for piece in pieces for mark in piece.marks],
         whole=False,
+        telling=document.telling.intersection(key for piece in pieces for key in piece.keys),
         lines=[line for piece in pieces for line in piece.lines],
     )
 
@@ -108,9 +125,7 @@ def _match(document: Document, state: Witness, history: History, used: set[int])
         if not state.whole and not _says_something(document, [j for _, j in run]):
             continue
         for i, j in run:
-            mark = state.marks[i]
-            used.add(mark)
-            document.explain(j, _claim(mark, history, "exact"))
+            _explain(document, j, state.marks[i], history, used)
 
 
 def _says_something(document: Document, lines: Sequence[int]) -> bool:
@@ -121,8 +136,17 @@ def _says_something(document: Document, lines: Sequence[int]) -> bool:
     return bool(strong)
 
 
-def _claim(mark: int, history: History, word: Word) -> Claim | None:
-    return None if mark == NOBODY else Claim(event=history.author(mark), word=word)
+def _explain(document: Document, line: int, mark: int, history: History, used: set[int]) -> bool:
+    """Settle a line by who wrote it, unless that is known to be later than the line."""
+    if mark == NOBODY:
+        document.explain(line, None)
+        return True
+    event = history.author(mark)
+    if not document.allows(line, event):
+        return False
+    used.add(mark)
+    document.explain(line, Claim(event=event, word="exact"))
+    return True
 
 
 def _match_windows(document: Document, history: History, used: set[int]) -> None:
@@ -141,10 +165,10 @@ def _match_windows(document: Document, history: History, used: set[int]) -> None
         mark = window.marks[n]
         if context == 0 and not _says_something(document, [line]):
             continue
-        if mark != NOBODY and mark in used:
+        if mark in used:
             continue
-        used.add(mark)
-        document.explain(line, _claim(mark, history, "exact"))
+        if not _explain(document, line, mark, history, used):
+            continue
         for step in (-1, 1):
             _along(document, line, window, n, step, history, used)
 
@@ -158,7 +182,9 @@ def _places(document: Document, history: History) -> dict[int, list[tuple[int, W
     for w, window in enumerate(history.windows) if wanted else ():
         for n, key in enumerate(window.keys):
             for line in wanted.get(key, ()):
-                places[line].append((w, window, n))
+                mark = window.marks[n]
+                if mark == NOBODY or document.allows(line, history.author(mark)):
+                    places[line].append((w, window, n))
     return places
 
 
@@ -195,8 +221,7 @@ def _along(
         and document.keys[line] == window.keys[n]
         and document.weak[line]
         and not document.explained[line]
-        and (window.marks[n] == NOBODY or window.marks[n] not in used)
+        and window.marks[n] not in used
+        and _explain(document, line, window.marks[n], history, used)
     ):
-        used.add(window.marks[n])
-        document.explain(line, _claim(window.marks[n], history, "exact"))
         line, n = line + step, n + step

@@ -40,11 +40,12 @@ def _claim_blocks(document: Document, source: Witness, history: History, used: s
             continue
         for i, j in run:
             mark = source.marks[i]
-            if mark != NOBODY and mark not in used:
+            if mark == NOBODY:
+                if is_it:
+                    document.explain(j, None)
+            elif mark not in used and document.allows(j, history.author(mark)):
                 used.add(mark)
                 document.explain(j, Claim(event=history.author(mark), word="moved"))
-            elif mark == NOBODY and is_it:
-                document.explain(j, None)
 
 
 def _strong(document: Document, run: Pairs) -> int:

@@ -20,7 +20,7 @@ _NEW = -2
 #: Lines around a change that are kept with it.
 _AROUND = 8
 #: Lines of whole states kept of one file; later states are kept as what changed.
-_MOST_LINES = 400_000
+_MOST_LINES = 200_000
 #: Of an edit's text that is not there word for word, so many lines must be.
 _ENOUGH_THERE = 0.5
 
@@ -47,6 +47,7 @@ class Witness(Struct, frozen=True, kw_only=True):
         marks: Who wrote each line, an index into `History.written`, or `NOBODY`.
         whole: It is all of the file.
         lines: Verbatim.
+        telling: The keys that say something by themselves.
     """
 
     event: int
@@ -54,6 +55,7 @@ class Witness(Struct, frozen=True, kw_only=True):
     marks: list[int]
     whole: bool
     lines: list[str]
+    telling: frozenset[str] = frozenset()
 
 
 class History(Struct, kw_only=True):
@@ -79,11 +81,47 @@ class History(Struct, kw_only=True):
 
 
 class _Text:
-    """Lines and who wrote them."""
+    """Lines, their keys, and who wrote them."""
 
-    def __init__(self, lines: list[str], marks: list[int]) -> None:
+    def __init__(self, keys_of: "_Keys", lines: list[str], marks: list[int]) -> None:
+        self._keys_of = keys_of
         self.lines = lines
+        self.keys = keys_of.all(lines)
         self.marks = marks
+
+    def copy(self) -> "_Text":
+        return _Text(self._keys_of, self.lines[:], self.marks[:])
+
+    def put(self, first: int, last: int, lines: list[str], marks: list[int]) -> None:
+        """Replace the lines from `first` up to `last`."""
+        self.lines[first:last] = lines
+        self.keys[first:last] = self._keys_of.all(lines)
+        self.marks[first:last] = marks
+
+
+class _Keys:
+    """Keys of lines, each worked out once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+        self._is_weak: dict[str, bool] = {}
+
+    def all(self, lines: Iterable[str]) -> list[str]:
+        known, keys = self._known, []
+        for line in lines:
+            key = known.get(line)
+            if key is None:
+                key = known[line] = line_key(line)
+                self._is_weak[key] = is_weak(key)
+            keys.append(key)
+        return keys
+
+    def is_weak(self, line: str) -> bool:
+        return self._is_weak[self.all((line,))[0]]
+
+    def telling(self, keys: Iterable[str]) -> frozenset[str]:
+        weak = self._is_weak
+        return frozenset(key for key in keys if not weak[key])
 
 
 def replay(events: Sequence[Event], *, path_of: Callable[[Event], str] | None = None) -> History:
@@ -98,9 +136,10 @@ def replay(events: Sequence[Event], *, path_of: Callable[[Event], str] | None = 
         return History()
     shared = History(events=events)
     files: dict[str, _File] = {}
+    keys = _Keys()
     wanted = name(events[-1])
     for index, event in enumerate(events):
-        file = files.setdefault(name(event), _File(shared, is_kept=name(event) == wanted))
+        file = files.setdefault(name(event), _File(shared, keys, is_kept=name(event) == wanted))
         if event.kind in ("move", "copy") and event.source:
             source = files.get(event.source)
             if source is not None:
@@ -114,13 +153,13 @@ def replay(events: Sequence[Event], *, path_of: Callable[[Event], str] | None = 
 class _File:
     """One file while its history is replayed."""
 
-    def __init__(self, history: History, *, is_kept: bool) -> None:
+    def __init__(self, history: History, keys: _Keys, *, is_kept: bool) -> None:
         self._history = history
+        self._keys = keys
         self._is_kept = is_kept
         self._main: _Text | None = None
         self._pieces: list[_Text] = []
         self._kept_lines = 0
-        self._keys: dict[str, str] = {}
 
     def apply(self, event: Event, index: int) -> None:
         match event.kind:
@@ -137,30 +176,27 @@ class _File:
 
     def take_over(self, source: "_File", index: int) -> None:
         """Be what another file is: it was moved or copied here."""
-        main = source._main
-        self._main = _Text(list(main.lines), list(main.marks)) if main else None
-        self._pieces = [_Text(list(one.lines), list(one.marks)) for one in source._pieces]
+        self._main = source._main.copy() if source._main else None
+        self._pieces = [piece.copy() for piece in source._pieces]
         if self._main:
             self._keep_state(index)
 
     def finish(self, index: int) -> None:
         """Leave what is known in the end."""
         if self._main is None:
-            self._history.pieces = [
-                self._witness(one.lines, one.marks, index, whole=False) for one in self._pieces
-            ]
+            self._history.pieces = [_witness(one, index, 0, len(one.lines)) for one in self._pieces]
 
     # What calls do
 
     def _write(self, lines: list[str], index: int) -> None:
         marks = self._known_marks(lines)
         self._sign(marks, index)
-        self._main, self._pieces = _Text(lines, marks), []
+        self._main, self._pieces = _Text(self._keys, lines, marks), []
         self._keep_state(index)
         self._keep_window(self._main, 0, len(lines), index)
 
     def _edit(self, event: Event, index: int) -> None:
-        old, new = _unix(event.old), _unix(event.new)
+        old, new = unix(event.old), unix(event.new)
         texts = [self._main] if self._main else []
         texts += reversed(self._pieces)
         if old:
@@ -177,12 +213,11 @@ class _File:
         self._sign(marks, index)
         text = self._main
         if text is None:
-            self._pieces.append(text := _Text([], []))
-        while text.lines and not text.lines[-1]:
-            del text.lines[-1], text.marks[-1]
+            self._pieces.append(text := _Text(self._keys, [], []))
         start = len(text.lines)
-        text.lines += lines
-        text.marks += marks
+        while start and not text.lines[start - 1]:
+            start -= 1
+        text.put(start, len(text.lines), lines, marks)
         self._keep_window(text, start, len(text.lines), index)
         if text is self._main:
             self._keep_state(index)
@@ -191,7 +226,8 @@ class _File:
         lines = _lines(event.new)
         if event.whole:
             is_news = self._main is None or self._main.lines != lines
-            self._main, self._pieces = _Text(lines, _settled(self._known_marks(lines))), []
+            marks = _settled(self._known_marks(lines))
+            self._main, self._pieces = _Text(self._keys, lines, marks), []
             if is_news:
                 self._keep_state(index)
                 self._keep_window(self._main, 0, len(lines), index)
@@ -202,7 +238,7 @@ class _File:
 
     def _see(self, lines: list[str], index: int) -> None:
         """Take in a part of a file that is not known whole."""
-        text = _Text(lines, _settled(self._known_marks(lines)))
+        text = _Text(self._keys, lines, _settled(self._known_marks(lines)))
         self._pieces.append(text)
         self._keep_window(text, 0, len(lines), index)
 
@@ -219,7 +255,7 @@ class _File:
         last += len(lines) - 1 - there[-1][1]
         first, last = max(first, 0), min(last, len(main.lines))
         marks = _carried(main.lines[first:last], main.marks[first:last], lines)
-        main.lines[first:last], main.marks[first:last] = lines, _settled(marks)
+        main.put(first, last, lines, _settled(marks))
         self._keep_state(index)
 
     # How texts change
@@ -249,27 +285,26 @@ class _File:
     def _put(self, text: _Text, first: int, last: int, after: list[str], index: int) -> None:
         marks = _carried(text.lines[first:last], text.marks[first:last], after)
         self._sign(marks, index)
-        text.lines[first:last], text.marks[first:last] = after, marks
+        text.put(first, last, after, marks)
         self._keep_window(text, first, first + len(after), index)
 
     def _resync(self, text: _Text, old: list[str]) -> bool:
         """Make a text hold what an edit says is there, where most of it is."""
-        there = _solid(pairs(text.lines, old), old, self._key)
+        there = _solid(pairs(text.lines, old), old, self._keys)
         if len(there) < _ENOUGH_THERE * len(old):
             return False
         first, last = there[0][0], there[-1][0] + 1
         if last - first > 2 * len(old) + 4:
             return False
-        old = old[:]
         marks = _carried(text.lines[first:last], text.marks[first:last], old)
-        text.lines[first:last], text.marks[first:last] = old, _settled(marks)
+        text.put(first, last, old, _settled(marks))
         return True
 
     def _add_piece(self, old: str, new: str, index: int) -> None:
         before, after = old.split("\n") if old else [], new.split("\n")
         marks = _carried(before, [NOBODY] * len(before), after)
         self._sign(marks, index)
-        text = _Text(after, marks)
+        text = _Text(self._keys, after, marks)
         self._pieces.append(text)
         self._keep_window(text, 0, len(after), index)
 
@@ -279,7 +314,7 @@ class _File:
             return _carried(self._main.lines, self._main.marks, lines)
         marks = [_NEW] * len(lines)
         for piece in self._pieces:  # newer ones last: they know better
-            for i, j in _solid(pairs(piece.lines, lines), lines, self._key):
+            for i, j in _solid(pairs(piece.lines, lines), lines, self._keys):
                 if marks[j] < 0 or piece.marks[i] != NOBODY:
                     marks[j] = piece.marks[i]
         return marks
@@ -303,38 +338,40 @@ class _File:
         if self._kept_lines + len(main.lines) > _MOST_LINES and len(states) > 1:
             self._kept_lines -= len(states.pop(len(states) // 2).lines)
         self._kept_lines += len(main.lines)
-        states.append(self._witness(main.lines, main.marks, index, whole=True))
+        states.append(
+            Witness(
+                event=index,
+                keys=main.keys[:],
+                marks=main.marks[:],
+                whole=True,
+                lines=main.lines[:],
+                telling=self._keys.telling(main.keys),
+            )
+        )
 
     def _keep_window(self, text: _Text, start: int, end: int, index: int) -> None:
         if self._is_kept:
             low, high = max(start - _AROUND, 0), end + _AROUND
-            window = self._witness(text.lines[low:high], text.marks[low:high], index, whole=False)
-            self._history.windows.append(window)
-
-    def _witness(
-        self, lines: Sequence[str], marks: Sequence[int], index: int, *, whole: bool
-    ) -> Witness:
-        return Witness(
-            event=index,
-            keys=[self._key(line) for line in lines],
-            marks=list(marks),
-            whole=whole,
-            lines=list(lines),
-        )
-
-    def _key(self, line: str) -> str:
-        key = self._keys.get(line)
-        if key is None:
-            key = self._keys[line] = line_key(line)
-        return key
+            self._history.windows.append(_witness(text, index, low, high))
 
 
-def _unix(text: str) -> str:
-    return text.replace("\r\n", "\n")
+def _witness(text: _Text, index: int, low: int, high: int) -> Witness:
+    return Witness(
+        event=index,
+        keys=text.keys[low:high],
+        marks=text.marks[low:high],
+        whole=False,
+        lines=text.lines[low:high],
+    )
+
+
+def unix(text: str) -> str:
+    """Return a text with every kind of line end as a newline."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _lines(text: str) -> list[str]:
-    return _unix(text).split("\n")
+    return unix(text).split("\n")
 
 
 def _place(whole: str, old: str) -> int:
@@ -358,12 +395,12 @@ def _settled(marks: list[int]) -> list[int]:
     return [NOBODY if mark == _NEW else mark for mark in marks]
 
 
-def _solid(found: Pairs, lines: Sequence[str], key: Callable[[str], str]) -> Pairs:
+def _solid(found: Pairs, lines: Sequence[str], keys: _Keys) -> Pairs:
     """Return the pairs of runs that hold at least one line that says something."""
     return [
         pair
         for run in runs(found)
-        if any(not is_weak(key(lines[j])) for _, j in run)
+        if any(not keys.is_weak(lines[j]) for _, j in run)
         for pair in run
     ]
 

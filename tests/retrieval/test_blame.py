@@ -34,6 +34,7 @@ class Did(Struct, frozen=True, kw_only=True):
     first_line: int = 0
     whole: bool = False
     source: str = ""
+    ts_us: int | None = None
 
 
 def wrote(turn: str, new: str, **more: Any) -> Did:
@@ -212,3 +213,11 @@ def test_odd_texts_do_no_harm(text: str, kind: str) -> None:
     event = Did(turn="t1", kind=kind, old="", new=text)
     blamed(text, event)
     blamed(PROGRAM, wrote("t0", PROGRAM), event, edited("t2", "return 0", ""))
+
+
+def test_a_later_turn_cannot_have_written_an_older_line() -> None:
+    events = [wrote("t1", PROGRAM, ts_us=10), wrote("t2", "", ts_us=20)]
+    events.append(wrote("t3", PROGRAM, ts_us=30))
+    document = Document(PROGRAM, not_after=[15] * 5 + [None] * 4)
+    blame(document, replay(events))
+    assert [turn for turn, _ in told(document)] == ["t1"] * 5 + ["t3"] * 4
