@@ -57,6 +57,11 @@ class Document:
         self.claims: list[Claim | None] = [None] * len(self.lines)
         self.explained = [False] * len(self.lines)
 
+    def left(self) -> set[str]:
+        """Return the telling keys of lines that nothing explains yet."""
+        rows = zip(self.keys, self.weak, self.explained, strict=True)
+        return {key for key, weak, done in rows if not (weak or done)}
+
     def allows(self, line: int, event: Any) -> bool:
         """Tell whether an event is early enough to have written a line."""
         limit = self.not_after[line] if line < len(self.not_after) else None

@@ -19,10 +19,11 @@ def blame_moved(document: Document, histories: Iterable[History]) -> None:
         used: set[int] = set()
         if best is not None:
             _claim_blocks(document, best, history, used)
+        left = document.left()
         for window in reversed(history.windows):
-            if all(document.explained):
-                return
-            _claim_blocks(document, window, history, used)
+            if len(left & window.telling) >= _BLOCK:
+                _claim_blocks(document, window, history, used)
+                left = document.left()
 
 
 def _claim_blocks(document: Document, source: Witness, history: History, used: set[int]) -> None:

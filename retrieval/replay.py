@@ -55,7 +55,7 @@ class Witness(Struct, frozen=True, kw_only=True):
     marks: list[int]
     whole: bool
     lines: list[str]
-    telling: frozenset[str] = frozenset()
+    telling: frozenset[str]
 
 
 class History(Struct, kw_only=True):
@@ -91,6 +91,18 @@ class _Text:
 
     def copy(self) -> "_Text":
         return _Text(self._keys_of, self.lines[:], self.marks[:])
+
+    def witness(self, index: int, low: int, high: int, *, whole: bool = False) -> Witness:
+        """Return what a part of the text is after an event."""
+        keys = self.keys[low:high]
+        return Witness(
+            event=index,
+            keys=keys,
+            marks=self.marks[low:high],
+            whole=whole,
+            lines=self.lines[low:high],
+            telling=self._keys_of.telling(keys),
+        )
 
     def put(self, first: int, last: int, lines: list[str], marks: list[int]) -> None:
         """Replace the lines from `first` up to `last`."""
@@ -184,7 +196,7 @@ class _File:
     def finish(self, index: int) -> None:
         """Leave what is known in the end."""
         if self._main is None:
-            self._history.pieces = [_witness(one, index, 0, len(one.lines)) for one in self._pieces]
+            self._history.pieces = [one.witness(index, 0, len(one.lines)) for one in self._pieces]
 
     # What calls do
 
@@ -338,31 +350,12 @@ class _File:
         if self._kept_lines + len(main.lines) > _MOST_LINES and len(states) > 1:
             self._kept_lines -= len(states.pop(len(states) // 2).lines)
         self._kept_lines += len(main.lines)
-        states.append(
-            Witness(
-                event=index,
-                keys=main.keys[:],
-                marks=main.marks[:],
-                whole=True,
-                lines=main.lines[:],
-                telling=self._keys.telling(main.keys),
-            )
-        )
+        states.append(main.witness(index, 0, len(main.lines), whole=True))
 
     def _keep_window(self, text: _Text, start: int, end: int, index: int) -> None:
         if self._is_kept:
-            low, high = max(start - _AROUND, 0), end + _AROUND
-            self._history.windows.append(_witness(text, index, low, high))
-
-
-def _witness(text: _Text, index: int, low: int, high: int) -> Witness:
-    return Witness(
-        event=index,
-        keys=text.keys[low:high],
-        marks=text.marks[low:high],
-        whole=False,
-        lines=text.lines[low:high],
-    )
+            window = text.witness(index, max(start - _AROUND, 0), end + _AROUND)
+            self._history.windows.append(window)
 
 
 def unix(text: str) -> str:
