@@ -258,7 +258,7 @@ class LiveIndexer:
             _log.error("indexing is interrupted: %s", where(exc))
         _each(
             partial(self._end_work, exc),
-            self._writer.leave,
+            partial(self._writer.leave, is_ours=isinstance(exc, FunesError)),
             partial(self._writable.leave, pause_s=_PAUSE_S),
         )
         return _PAUSE_S

@@ -23,8 +23,10 @@ _log = logging.getLogger(__name__)
 
 #: Work done before looking at the queue again.
 SLICE_S = 0.3
-#: Rows of sessions that are being written are moved together, at most this often.
+#: Rows of sessions that are being written are moved together, at most this often, and at least
+#: this often while more of them come all the time.
 TOUCHED_MOVE_S = 1.2
+TOUCHED_LATE_S = 2.0
 _BATCH_ROWS = 512
 #: A batch is moved after so long, full or not.
 _BATCH_S = 20.0
@@ -49,6 +51,16 @@ class _Batch:
         waiting = {row.id for row in self.waiting}
         return [row for row in self.rows.values() if row.id not in waiting]
 
+    def add(self, row: Chunk) -> None:
+        """Take a row in; one that has another text by now is embedded anew."""
+        known = self.rows.get(row.id)
+        if known is not None and known.text == row.text:
+            return
+        if known is not None:
+            self.waiting = deque(one for one in self.waiting if one.id != row.id)
+        self.rows[row.id] = row
+        self.waiting.append(row)
+
 
 class VectorWork:
     """The rows that wait for vectors, and those that have one and wait to be moved."""
@@ -56,47 +68,59 @@ class VectorWork:
     def __init__(self, *, clock: Clock = time.monotonic) -> None:
         """Begin with nothing under way; `clock` gives seconds."""
         self._clock = clock
-        self._touched: deque[str] = deque()
+        self._touched: deque[str] = deque(maxlen=_MOST_TOUCHED)
         self._batches: dict[bool, _Batch] = {}
         self._known: dict[str, np.ndarray] = {}
         self._touched_moved_s = float("-inf")
         self.embedded = 0
 
     def add_touched(self, ids: Sequence[str]) -> None:
-        """Note rows of sessions that are being written; too many of them go with the rest."""
-        room = _MOST_TOUCHED - len(self._touched)
-        self._touched.extend(ids[-room:] if room > 0 else ())
+        """Note rows of sessions that are being written; of too many the oldest go with the rest."""
+        self._touched.extend(ids)
 
     @property
     def has_touched(self) -> bool:
         """Return whether rows of sessions that are being written wait for vectors or the move."""
         return bool(self._touched) or True in self._batches
 
-    def touched_due_s(self) -> float | None:
-        """Return in how many seconds there is something to do for them, None for nothing."""
+    def touched_due_s(self, *, may_move: bool = True) -> float | None:
+        """Return in how many seconds there is something to do for them, None for nothing.
+
+        Args:
+            may_move: False while rows can be embedded, and not moved.
+        """
         batch = self._batches.get(True)
-        if self._touched or (batch and batch.waiting):
+        if (self._touched and _has_room(batch)) or (batch and batch.waiting):
             return 0.0
-        return None if batch is None else max(0.0, self._move_at() - self._clock())
+        if batch is None or not may_move:
+            return None
+        return max(0.0, self._move_at() - self._clock())
 
     def _move_at(self) -> float:
         return self._touched_moved_s + TOUCHED_MOVE_S
 
     def touched_step(
-        self, memory: Memory, embedder: "Embedder", *, interrupted: Asked
+        self, memory: Memory, embedder: "Embedder", *, interrupted: Asked, may_move: bool = True
     ) -> "Moved | None":
-        """Embed for a slice of time, and move what is embedded when that is due."""
+        """Embed for a slice of time, and move what is embedded when that is due and allowed."""
         batch = self._batches.get(True)
-        if self._touched and (batch is None or len(batch.rows) < _TOUCHED_ROWS):
+        if self._touched and _has_room(batch):
             batch = self._extended(batch, memory)
         if batch is None:
             return None
         self._embed(batch, embedder, interrupted)
-        is_due = self._clock() >= self._move_at()
-        if not is_due or (batch.waiting and len(batch.embedded) < _TOUCHED_ROWS // 4):
+        if not may_move or not self._is_to_be_moved(batch):
             return None
         self._touched_moved_s = self._clock()
         return self._move(True, memory, embedder)
+
+    def _is_to_be_moved(self, batch: _Batch) -> bool:
+        now = self._clock()
+        if now < self._move_at():
+            return False
+        ready = len(batch.embedded)
+        is_late = bool(ready) and now - batch.began_s >= TOUCHED_LATE_S
+        return not batch.waiting or ready >= _TOUCHED_ROWS // 4 or is_late
 
     def _extended(self, batch: _Batch | None, memory: Memory) -> _Batch:
         """Return the batch with the latest rows first: they are what is asked for now."""
@@ -105,9 +129,8 @@ class VectorWork:
         ids = [self._touched.pop() for _ in range(min(room, len(self._touched)))]
         rows = {row.id: row for row in memory.catalog.pending_rows(ids)}
         for id_ in reversed(ids):
-            if id_ in rows and id_ not in batch.rows:
-                batch.rows[id_] = rows[id_]
-                batch.waiting.append(rows[id_])
+            if id_ in rows:
+                batch.add(rows[id_])
         if not batch.rows:
             self._batches.pop(True, None)
         else:
@@ -153,8 +176,16 @@ class VectorWork:
         self._batches.clear()
         return self._moved(list(kept.values()), memory, embedder)
 
-    def forget(self) -> None:
-        """Drop what is under way: the memory or the model is another one from now on."""
+    def forget(self, *, keep_touched: bool = True) -> None:
+        """Drop what is under way: the memory or the model is another one from now on.
+
+        Args:
+            keep_touched: Rows of sessions that are being written come first again, those that
+                are still queued. False leaves them to the rest: they may be what failed.
+        """
+        batch = self._batches.get(True)
+        if batch is not None and keep_touched:
+            self._touched.extend(batch.rows)
         self._batches.clear()
         self._known.clear()
 
@@ -204,3 +235,7 @@ class VectorWork:
         moved = memory.move(rows, vectors, stamp=embedder.stamp)
         self.embedded += len(rows)
         return moved
+
+
+def _has_room(batch: _Batch | None) -> bool:
+    return batch is None or len(batch.rows) < _TOUCHED_ROWS

@@ -7,6 +7,7 @@ trace that an agent is writing to goes before everything else.
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import closing
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from funes_ls.indexer.crash_marks import CrashMarks
+from funes_ls.indexer.dataset import reading_order
 from funes_ls.indexer.ingest import is_current
 from funes_ls.indexer.live_queue import Forget
 from funes_ls.indexer.live_state import MOST_SESSIONS, Changed
@@ -50,6 +52,8 @@ _POLL_S = 0.05
 _MOST_UNITS = 40
 _MOST_BYTES = 8 << 20
 _MOST_ROWS = 2_000
+#: Rows of a session that is being written, though a look at its root came first.
+_MOST_TAKEN_OVER = 200
 
 
 class WordsWork:
@@ -65,6 +69,7 @@ class WordsWork:
         self._told = told
         self._queued = queued
         self._half_read: Task | None = None
+        self._read_apart: set[str] = set()
         self._committed_s = time.monotonic()
 
     # Traces that were touched
@@ -79,25 +84,48 @@ class WordsWork:
         due: list[Task] = []
         for path in paths:
             for source, unit in units_of(path, places):
+                known = self._memory.catalog.source(unit.key)
                 if self._is_in_hand(unit):
                     later.append(path)
-                elif not is_current(unit, self._memory.catalog.source(unit.key)):
+                elif not is_current(unit, known):
                     due.append(Task(unit=unit, source=source))
+                elif known is not None:
+                    self._take_over(known.session_id)
         much = len(due) > _MOST_UNITS
         report = WordsReport()
         before = self._memory.catalog.last_number()
-        for task in due[:_MOST_UNITS]:
-            if self._is_long(task.unit):
-                much = True
-            else:
-                read_one(
-                    task, self._memory, report=report, thinking=self._thinking, marks=self._marks
-                )
+        try:
+            for task in due[:_MOST_UNITS]:
+                if self._is_long(task.unit):
+                    much = True
+                else:
+                    self._read(task, report)
+        finally:
+            if report.new:
+                self._queued(self._ids_after(before))
         if report.new or report.removed:
-            rows, _ = self._memory.catalog.pending_after(before, _MOST_ROWS)
-            self._queued([row.id for row in rows])
             self.commit(report)
         return later, much
+
+    def _read(self, task: Task, report: WordsReport) -> None:
+        read_one(task, self._memory, report=report, thinking=self._thinking, marks=self._marks)
+
+    def _ids_after(self, number: int) -> list[str]:
+        """Return the latest rows queued after a number, at most `_MOST_ROWS`."""
+        ids: deque[str] = deque(maxlen=_MOST_ROWS)
+        while True:
+            rows, number = self._memory.catalog.pending_after(number, _MOST_ROWS)
+            ids.extend(row.id for row in rows)
+            if len(rows) < _MOST_ROWS:
+                return list(ids)
+
+    def _take_over(self, session_id: str) -> None:
+        """Put the latest rows first of a session that a look at its root has read just before."""
+        if session_id not in self._read_apart:
+            return
+        self._read_apart.discard(session_id)
+        rows = sorted(self._memory.catalog.pending_session(session_id), key=reading_order)
+        self._queued([row.id for row in rows[-_MOST_TAKEN_OVER:]])
 
     def _is_in_hand(self, unit: Unit) -> bool:
         """Tell whether a trace, or one that may hold the same session, is half read already."""
@@ -129,6 +157,7 @@ class WordsWork:
             FunesError: `strict` is set and no root can be listed; or our own storage failed.
         """
         progress(IndexEvent(phase="scan"))
+        self._read_apart.clear()
         listing = run_apart(lambda: list(list_units(places, strict=strict)))
         while not listing.done():
             yield _POLL_S
@@ -148,6 +177,7 @@ class WordsWork:
         try:
             with closing(steps):
                 for self._half_read in steps:
+                    self._read_apart.update(report.changed)
                     if time.monotonic() - self._committed_s >= _COMMIT_S:
                         self.commit(report)
                     if cancelled():
@@ -155,6 +185,7 @@ class WordsWork:
                     yield 0.0
         finally:
             self._half_read = None
+            self._read_apart.update(report.changed)
             self.commit(report)
 
     @property

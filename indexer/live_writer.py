@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING
 
 from funes_ls.indexer.crash_marks import CrashMarks
@@ -116,9 +117,9 @@ class Writer:
         self.vectors.forget()
         self.count(now=True)
 
-    def leave(self) -> None:
-        """Let the memory go as it is, after an error."""
-        self.vectors.forget()
+    def leave(self, *, is_ours: bool = True) -> None:
+        """Let the memory go as it is, after an error: of our storage, or of who knows what."""
+        self.vectors.forget(keep_touched=is_ours)
         self._wait_for_tidying()
         self._memory = self._words = None
 
@@ -183,9 +184,7 @@ class Writer:
             return True
         if self._touched_words():
             return True
-        if self.vectors.touched_due_s() != 0.0 or self.is_tidying:
-            return False
-        return self._touched_vectors()
+        return self._touched_due_s() == 0.0 and self._touched_vectors()
 
     def _touched_words(self) -> bool:
         paths = self.queue.due()
@@ -196,14 +195,21 @@ class Writer:
         except FunesError:
             self.queue.touch(paths)
             raise
+        except BaseException:
+            self.queue.sweep()  # not these again and again: one of them may be what failed
+            raise
         for path in later:
             self.queue.put_back(path)
         if much:
             self.queue.sweep()
         return len(later) < len(paths)
 
+    def _touched_due_s(self) -> float | None:
+        return self.vectors.touched_due_s(may_move=not self.is_tidying)
+
     def _touched_vectors(self) -> bool:
-        return self._vector_step(self.vectors.touched_step, lambda: self.queue.is_urgent)
+        step = partial(self.vectors.touched_step, may_move=not self.is_tidying)
+        return self._vector_step(step, lambda: self.queue.is_urgent)
 
     # Vectors
 
@@ -221,7 +227,7 @@ class Writer:
     def background(self) -> float | None:
         """Embed old rows for a slice of time; return when to go on, None for no sooner than asked.
 
-        Queries go first: nothing is done while one is answered, except now and then.
+        Queries go first: nothing is done while one is answered, but for a slice now and then.
         """
         if not self.count() or not self.vectors.has_background(self.memory):
             return None
@@ -229,8 +235,11 @@ class Writer:
             return self.model_wait_s()
         if self.is_tidying or self._must_wait():
             return _BUSY_POLL_S
+        is_owed = self._busy_since is not None  # queries have had all the time until now
         step = self.vectors.background_step
-        is_done = self._vector_step(step, lambda: self.queue.is_urgent or self._busy())
+        is_done = self._vector_step(
+            step, lambda: self.queue.is_urgent or (self._busy() and not is_owed)
+        )
         return 0.0 if is_done else self.model_wait_s()
 
     def model_wait_s(self) -> float | None:
@@ -287,10 +296,11 @@ class Writer:
 
     def later(self, *, is_working: bool) -> list[float | None]:
         """Do what waits for a quiet moment; return when to look again."""
-        waits = [self.vectors.touched_due_s() or None]
+        due_s = self._touched_due_s()
+        waits = [due_s or None]
         if self.vectors.has_touched and self.is_tidying:
             waits.append(_BUSY_POLL_S)
-        elif self.vectors.has_touched and self.vectors.touched_due_s() == 0.0:
+        elif due_s == 0.0:
             waits.append(self.model_wait_s())
         if is_working:
             return waits

@@ -32,7 +32,7 @@ def until(condition: Callable[[], Any], *, what: str = "") -> Any:
 
 
 class SmallEmbedder:
-    """Gives a text a vector by its length and keeps what it was asked.
+    """Gives a text a vector by its length and keeps what it was asked, and how many times.
 
     It may be held back: by its gate, and after the `most` texts it may embed.
     """
@@ -47,11 +47,13 @@ class SmallEmbedder:
         self.gate.set()
         self.held = threading.Event()
         self.most: int | None = None
+        self.calls = 0
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         return np.stack([vector for _, vector in self.encode_iter(texts)])
 
     def encode_iter(self, texts: Sequence[str]) -> Iterator[tuple[int, np.ndarray]]:
+        self.calls += 1
         for position, text in enumerate(texts):
             if len(self.seen) == self.most:
                 self.gate.clear()
