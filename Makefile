@@ -5,13 +5,14 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 READY := $(VENV)/.ready
 
-.PHONY: help demo test check unit package editors lint constraints samples clean
+.PHONY: help demo test check unit package editors agents lint constraints samples clean
 
 help:
 	@echo "make demo         install, get the model, index the sample sessions and ask them"
 	@echo "make test         everything CI checks"
 	@echo "make check        only the quick part: constraints, format, lint"
 	@echo "make editors      install Neovim and Emacs if they are missing, and test with them"
+	@echo "make agents       install Claude Code, Codex and pi if they are missing, and test with them"
 	@echo "make constraints  pin all dependencies anew (add ARGS=--upgrade for newer ones)"
 	@echo "make samples      write the sample sessions anew from tests/traces/scripts"
 	@echo "make clean        remove what these commands made"
@@ -47,6 +48,11 @@ package: $(READY)
 editors: $(READY)
 	sh scripts/install_editors.sh || test $$? = 3
 	$(VENV)/bin/python -m pytest tests/editors
+
+# Likewise with coding agents, which speak to a scripted model on this machine alone.
+agents: $(READY)
+	sh scripts/install_agents.sh || test $$? = 3
+	$(VENV)/bin/python -m pytest tests/agents
 
 constraints:
 	sh scripts/lock_constraints.sh $(ARGS)

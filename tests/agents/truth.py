@@ -1,0 +1,117 @@
+"""Who wrote which line, as seen from outside: the files are looked at between any two calls."""
+
+import difflib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from tests.agents.agents import Agent
+from tests.agents.scripted_model import ModelLog
+from tests.agents.wires import Call
+
+
+class Author(Struct, frozen=True, kw_only=True):
+    """The call that wrote a line, and what was said around it."""
+
+    agent: Agent
+    prompt: str
+    call: Call
+    call_id: str
+    text: str
+    thinking: str
+
+
+class Line(Struct, frozen=True):
+    """A line of a file and its author."""
+
+    text: str
+    author: Author
+
+
+class Witness:
+    """Looks at the files of a folder and keeps the author of each of their lines."""
+
+    def __init__(self, folder: Path) -> None:
+        """Begin with a folder that is empty."""
+        self.files: dict[Path, list[Line]] = {}
+        self._folder = folder
+        assert not self._texts()
+
+    def watch(self, agent: Agent, prompt: str) -> "Watch":
+        """Return what looks on during one question to an agent."""
+        return Watch(self, agent, prompt)
+
+    def look(self, authors: Sequence[Author]) -> None:
+        """Take in what has changed since the last look; one of some calls did it."""
+        before, self.files = self.files, {}
+        now = self._texts()
+        gone = {path: lines for path, lines in before.items() if path not in now}
+        for path, texts in now.items():
+            known = before.get(path)
+            if known is None:  # a file that went elsewhere takes its lines along
+                known = next((old for old in gone.values() if _texts_of(old) == texts), [])
+            self.files[path] = _carried(known, texts, authors)
+
+    def _texts(self) -> dict[Path, list[str]]:
+        found = sorted(path for path in self._folder.rglob("*") if path.is_file())
+        return {path: path.read_text(encoding="utf-8").splitlines() for path in found}
+
+
+class Watch:
+    """Looks on during one question: a call's work is done when the model is asked again."""
+
+    def __init__(self, witness: Witness, agent: Agent, prompt: str) -> None:
+        """Begin with what the witness saw last."""
+        self.authors: list[Author] = []
+        self._witness = witness
+        self._agent = agent
+        self._prompt = prompt
+        self._seen = 0
+
+    def __call__(self, log: ModelLog) -> None:
+        """Look at what the replies since the last time have done."""
+        new = [
+            Author(
+                agent=self._agent,
+                prompt=self._prompt,
+                call=call,
+                call_id=call_id,
+                text=said.reply.text,
+                thinking=said.reply.thinking,
+            )
+            for said in log.said[self._seen :]
+            for call, call_id in zip(said.reply.calls, said.call_ids, strict=True)
+        ]
+        self._seen = len(log.said)
+        self.authors += new
+        self._witness.look(new)
+
+
+def _texts_of(lines: Sequence[Line]) -> list[str]:
+    return [line.text for line in lines]
+
+
+def _carried(known: list[Line], texts: list[str], authors: Sequence[Author]) -> list[Line]:
+    """Return lines with their authors: those that stayed keep theirs."""
+    matcher = difflib.SequenceMatcher(None, _texts_of(known), texts, autojunk=False)
+    lines: list[Line] = []
+    for tag, from_, to, begin, end in matcher.get_opcodes():
+        if tag == "equal":
+            lines += known[from_:to]
+        else:
+            lines += [Line(text, _author(text, authors)) for text in texts[begin:end]]
+    return lines
+
+
+def _author(text: str, authors: Sequence[Author]) -> Author:
+    """Return the only call that can have written a line."""
+    if len(authors) > 1:
+        authors = [one for one in authors if json.dumps(text.strip())[1:-1] in _given(one.call)]
+    assert len(authors) == 1, f"{len(authors)} calls may have written {text!r}"
+    return authors[0]
+
+
+def _given(call: Call) -> str:
+    return json.dumps(call.given)
