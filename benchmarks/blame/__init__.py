@@ -1,0 +1,1 @@
+"""How well lines are traced to the turns that wrote them, on sessions whose truth is known."""
