@@ -4,7 +4,7 @@
     funes:/session/SESSION.md       how a session begins
     funes:/recall/WORDS.md?TOKEN    what was recalled for a question
     funes:/file/NAME.md?TOKEN       sessions that touched a file
-    funes:/why/NAME.md?TOKEN        where a line of a file comes from
+    funes:/why/NAME.md?TOKEN        where lines of a file come from
 
 A token is URL-safe base64 of JSON, since editors re-code query strings as they please.
 """
@@ -34,6 +34,8 @@ class Address(Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         kind: `turn`, `session`, `recall`, `file` or `why`.
         line: From 0, of the file at `path`.
+        last: The last line, included.
+        digest: Of the text of these lines, as they were when they were asked about.
     """
 
     kind: str
@@ -42,6 +44,8 @@ class Address(Struct, frozen=True, kw_only=True, omit_defaults=True):
     query: str = ""
     path: str = ""
     line: int = 0
+    last: int = 0
+    digest: str = ""
     memory: str = ""
 
 

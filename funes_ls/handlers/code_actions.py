@@ -7,9 +7,9 @@ import msgspec
 from lsprotocol import types
 from msgspec import Struct
 
-from funes_ls.handlers.addresses import MOST_QUERY_CHARS, Address
-from funes_ls.handlers.documents import is_document, open_document
-from funes_ls.handlers.failures import bad_params
+from funes_ls.handlers.addresses import MOST_QUERY_CHARS, Address, uri_of
+from funes_ls.handlers.documents import digest_of, is_document, open_document, why_of
+from funes_ls.handlers.failures import bad_params, changed
 from funes_ls.handlers.progress import begun
 from funes_ls.handlers.recall import watched
 from funes_ls.handlers.workspaces import opened
@@ -28,10 +28,15 @@ KIND = "funes"
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """What a command is about: a document and, for some, a place in it."""
+    """What a command is about: a document and, for some, a place in it.
+
+    Attributes:
+        moment: Of the text that the place is in; None for that of now.
+    """
 
     uri: str
     range: Range | None = None
+    moment: int | None = None
 
 
 def register(ls: "Front") -> None:
@@ -70,7 +75,9 @@ async def _is_known(ls: "Front", uri: str) -> bool:
 def _action(
     ls: "Front", title: str, name: str, uri: str, place: Any
 ) -> types.CodeAction | types.Command:
-    command = types.Command(title=title, command=name, arguments=[{"uri": uri, "range": place}])
+    moment = ls.lines.state(uri).moment
+    about = {"uri": uri, "range": place, "moment": moment}
+    command = types.Command(title=title, command=name, arguments=[about])
     if not ls.client.action_literals:
         return command
     return types.CodeAction(title=title, kind=KIND, command=command)
@@ -102,10 +109,44 @@ async def _recall_selection(ls: "Front", argument: Any) -> Any:
 
 async def _why_line(ls: "Front", argument: Any) -> Any:
     target = _target(argument)
-    line = target.range.start.line if target.range else 0
-    memory = ls.settings(target.uri).memory
-    address = Address(kind="why", path=_path(target), line=line, memory=memory)
-    return await open_document(ls, address)
+    first, last = _lines(ls, target)
+    document = opened(ls, target.uri)
+    about = Address(
+        kind="why",
+        path=_path(target),
+        line=first,
+        last=last,
+        digest=digest_of(document.text_of(first, last)) if document else "",
+        memory=ls.settings(target.uri).memory,
+    )
+    ls.documents.keep(uri_of(about), await why_of(ls, about))
+    return await open_document(ls, about)
+
+
+def _lines(ls: "Front", target: Target) -> tuple[int, int]:
+    """Return the first and the last line that a command is about, as they are now.
+
+    Raises:
+        Refused: they are no more.
+    """
+    if target.range is None:
+        return 0, 0
+    start, end = target.range.start, target.range.end
+    first, last = max(start.line, 0), max(start.line, end.line - (end.character == 0), 0)
+    document = opened(ls, target.uri)
+    if document is None:
+        return first, last
+    moment = document.moment if target.moment is None else target.moment
+    try:
+        now = [document.now(line, moment=moment) for line in (first, last)]
+    except LookupError:
+        now = []
+    first_now, last_now = now if len(now) == 2 else (None, None)
+    if first_now is None:
+        raise changed()
+    most = len(document.starts) - 1
+    last_now = first_now if last_now is None else max(first_now, last_now)
+    return min(first_now, most), min(last_now, most)
 
 
 async def _index(ls: "Front", _argument: Any) -> Any:
@@ -140,21 +181,4 @@ def _selected(ls: "Front", target: Target) -> str:
     document = opened(ls, target.uri)
     if document is None or target.range is None:
         raise bad_params("The document is not open.")
-    lines = document.lines
-    client_range = types.Range(
-        start=types.Position(target.range.start.line, target.range.start.character),
-        end=types.Position(target.range.end.line, target.range.end.character),
-    )
-    found = document.position_codec.range_from_client_units(lines, client_range)
-    first, last = found.start.line, min(found.end.line, len(lines) - 1)
-    if first > last:
-        return ""
-    if first == last:
-        return lines[first][found.start.character : found.end.character]
-    return "".join(
-        [
-            lines[first][found.start.character :],
-            *lines[first + 1 : last],
-            lines[last][: found.end.character] if found.end.line < len(lines) else lines[last],
-        ]
-    )
+    return document.within(target.range)

@@ -1,4 +1,4 @@
-"""One code lens at the top of a file that past sessions touched: `7 past sessions · last …`."""
+"""Code lenses: one at the top of a file that past sessions touched, and one a symbol if wanted."""
 
 import asyncio
 import contextlib
@@ -11,6 +11,7 @@ from funes_ls.handlers.code_actions import SHOW_RELATED
 from funes_ls.handlers.documents import is_document
 from funes_ls.handlers.failures import bad_params, outdated
 from funes_ls.handlers.guard import ClientRefused
+from funes_ls.handlers.symbol_lens import SymbolLenses
 from funes_ls.handlers.wording import ago, counted
 from funes_ls.uris import path_of
 
@@ -23,10 +24,15 @@ _QUIET_S = 1.0
 _LONGEST_PASS_S = 600.0
 _REFRESH_S = 10.0
 _TOP = types.Range(start=types.Position(0, 0), end=types.Position(0, 0))
+#: Sessions that are looked at for when the last one was.
+_MOST_RELATED = 100
+TOGGLE = "funes.toggleCodeLens"
 
 
 def register(ls: "Front") -> None:
     """Serve code lenses."""
+    refreshing = Refreshing(ls)
+    symbols = SymbolLenses(ls, refreshing.ask)
 
     @ls.feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions(resolve_provider=True))
     async def lenses(params: types.CodeLensParams) -> list[types.CodeLens]:
@@ -35,18 +41,17 @@ def register(ls: "Front") -> None:
         if not path or is_document(ls, uri, path):
             return []
         await ls.configuration.settled()
-        if not ls.settings(uri).code_lens:
+        mode = ls.lens_mode(uri)
+        if mode == "off":
             return []
-        answer = await _related(ls, uri, path)
-        if not answer or not answer["total"]:
-            return []
-        data = {"uri": uri, "generation": answer["generation"]}
-        command = _command(uri, answer) if ls.client.lens_at_once else None
-        return [types.CodeLens(range=_TOP, command=command, data=data)]
+        found = await _of_file(ls, uri, path)
+        return found + (await symbols.of(uri) if mode == "symbols" else [])
 
     @ls.feature(types.CODE_LENS_RESOLVE)
     async def resolve(lens: types.CodeLens) -> types.CodeLens:
-        uri, generation = _data(lens)
+        uri, generation, symbol = _data(lens)
+        if symbol:
+            return symbols.resolved(lens, uri, symbol)
         if generation < ls.generation:
             raise outdated("The memory has changed since this lens was made.")
         answer = await _related(ls, uri, path_of(uri))
@@ -56,26 +61,45 @@ def register(ls: "Front") -> None:
             raise outdated("The memory has changed since this lens was made.")
         return types.CodeLens(range=lens.range, command=_command(uri, answer), data=lens.data)
 
-    ls.on_index.append(Refreshing(ls).heard)
+    @ls.command(TOGGLE)
+    async def toggle(*arguments: Any) -> dict[str, str]:
+        mode = ls.toggle_lenses(arguments[0] if arguments else None)
+        refreshing.ask()
+        return {"codeLens": mode}
+
+    ls.on_index.append(refreshing.heard)
+
+
+async def _of_file(ls: "Front", uri: str, path: str) -> list[types.CodeLens]:
+    answer = await _related(ls, uri, path)
+    if not answer or not answer["total"]:
+        return []
+    data = {"uri": uri, "generation": answer["generation"]}
+    command = _command(uri, answer) if ls.client.lens_at_once else None
+    return [types.CodeLens(range=_TOP, command=command, data=data)]
 
 
 async def _related(ls: "Front", uri: str, path: str) -> Any:
-    params = ls.with_settings("funes/related", {"path": path, "limit": 1}, uri=uri)
-    return await ls.quick("funes/related", params)
+    asked = {"path": path, "limit": _MOST_RELATED}
+    return await ls.quick("funes/related", ls.with_settings("funes/related", asked, uri=uri))
 
 
 def _command(uri: str, answer: Any) -> types.Command:
-    last = ago(answer["sessions"][0]["ended_us"])
+    times = [one["last_us"] or one["ended_us"] or 0 for one in answer["sessions"]]
+    last = ago(max(times, default=0) or None)
     title = counted(answer["total"], "past session") + (f" · last {last}" if last else "")
     return types.Command(title=title, command=SHOW_RELATED, arguments=[{"uri": uri}])
 
 
-def _data(lens: types.CodeLens) -> tuple[str, int]:
+def _data(lens: types.CodeLens) -> tuple[str, int, str]:
     data: Any = lens.data
     if isinstance(data, dict):
         uri, generation = data.get("uri"), data.get("generation")
-        if isinstance(uri, str) and isinstance(generation, int) and path_of(uri):
-            return uri, generation
+        symbol = data.get("symbol", "")
+        if not isinstance(symbol, str) or not isinstance(generation, int):
+            raise bad_params("This lens is none of ours.")
+        if isinstance(uri, str) and path_of(uri):
+            return uri, generation, symbol
     raise bad_params("This lens is none of ours.")
 
 
@@ -87,6 +111,11 @@ class Refreshing:
         self._ls = ls
         self._task: asyncio.Task[None] | None = None
         self._again = False
+
+    def ask(self) -> None:
+        """Ask at once."""
+        if self._ls.client.lens_refresh:
+            self._ls.spawn(self._ask())
 
     def heard(self) -> None:
         """Hear that the memory has changed."""
@@ -102,7 +131,10 @@ class Refreshing:
             while (self._again or self._ls.is_indexing) and time.monotonic() < ends:
                 self._again = False
                 await asyncio.sleep(_QUIET_S)
-            with contextlib.suppress(ClientRefused, TimeoutError):
-                await self._ls.protocol.ask(
-                    types.WORKSPACE_CODE_LENS_REFRESH, None, timeout_s=_REFRESH_S
-                )
+            await self._ask()
+
+    async def _ask(self) -> None:
+        with contextlib.suppress(ClientRefused, TimeoutError):
+            await self._ls.protocol.ask(
+                types.WORKSPACE_CODE_LENS_REFRESH, None, timeout_s=_REFRESH_S
+            )

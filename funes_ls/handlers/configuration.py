@@ -40,12 +40,15 @@ LEVELS = {
     "debug": logging.DEBUG,
 }
 #: Settings of this server alone, and their kinds.
-_OWN = {
+_OWN: dict[str, Any] = {
     "hover.enabled": bool,
+    "codeLens": bool | str,
     "codeLens.enabled": bool,
     "log.level": str,
     "virtualDocuments": bool,
 }
+#: Where lenses are: nowhere, at the top of a file, also at its symbols.
+LENSES = ("off", "file", "symbols")
 #: What clients keep in the same section for themselves.
 _OF_CLIENTS = ("server", "trace")
 _RECALL = "recall."
@@ -64,7 +67,7 @@ class EditorSettings(Struct, frozen=True, kw_only=True):
     memory: str = ""
     thinking: bool | None = None
     hover: bool = True
-    code_lens: bool = True
+    code_lens: str = "file"
     log_level: str = "warning"
 
 
@@ -138,7 +141,7 @@ class Configuration:
             memory=values.get("memory", ""),
             thinking=values.get("index.thinking"),
             hover=values.get("hover.enabled", True),
-            code_lens=values.get("codeLens.enabled", True),
+            code_lens=_lenses(values),
             log_level=values.get("log.level", "warning"),
         )
 
@@ -187,6 +190,8 @@ def checked(key: str, value: Any) -> Any:
         found: Any = msgspec.convert(value, _OWN[key])
         if key == "log.level" and found not in LEVELS:
             raise UsageError(f"it is one of {', '.join(LEVELS)}.")
+        if key == "codeLens":
+            return lens_mode(found)
         return found
     field = CONFIG_KEYS.get(key)
     if field is None:
@@ -194,6 +199,23 @@ def checked(key: str, value: Any) -> Any:
     if not key.startswith(_RECALL) and key not in ("memory", "index.thinking"):
         raise UsageError("it is one of the engine; put it into config.toml of the funes home.")
     return check_setting(field, msgspec.convert(value, Settings.__annotations__[field]))
+
+
+def lens_mode(value: bool | str) -> str:
+    """Return where lenses are to be; True and False stand for `file` and `off`.
+
+    Raises:
+        UsageError: there is no such place.
+    """
+    found = value if isinstance(value, str) else ("file" if value else "off")
+    if found not in LENSES:
+        raise UsageError(f"it is one of {', '.join(LENSES)}.")
+    return found
+
+
+def _lenses(values: Mapping[str, Any]) -> str:
+    mode: str = values.get("codeLens", "file")
+    return mode if values.get("codeLens.enabled", True) else "off"
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

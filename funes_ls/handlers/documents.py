@@ -2,8 +2,10 @@
 
 import contextlib
 import hashlib
+import logging
 import os
 import time
+from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +14,10 @@ from lsprotocol import types
 from msgspec import Struct
 
 from funes_ls.handlers.addresses import SCHEME, Address, address_of, slug, uri_of
-from funes_ls.handlers.failures import bad_params
-from funes_ls.handlers.pages import Page, file_page, recall_page, turns_page, why_page
+from funes_ls.handlers.failures import Refused, bad_params
+from funes_ls.handlers.pages import Page, file_page, recall_page, turns_page
+from funes_ls.handlers.why import changed_page, why_page
+from funes_ls.indexer.errors import FunesError
 from funes_ls.indexer.home import make_private
 from funes_ls.protocol import Params
 from funes_ls.uris import path_of
@@ -25,6 +29,8 @@ _WINDOW = 3
 _MOST_FILES = 50
 _MOST_AGE_S = 86_400
 _MOST_RELATED = 100
+_MOST_KEPT = 20
+_log = logging.getLogger(__name__)
 
 
 class DocumentParams(Params, frozen=True, kw_only=True):
@@ -49,14 +55,28 @@ class Documents:
         """Keep them in a funes home."""
         self.folder = home / "run" / "documents"
         self._uris: dict[Path, str] = {}
+        self._kept: OrderedDict[str, Page] = OrderedDict()
+
+    def keep(self, uri: str, page: Page) -> None:
+        """Keep a document that is about a moment which will be gone when it is asked for."""
+        self._kept[uri] = page
+        while len(self._kept) > _MOST_KEPT:
+            self._kept.popitem(last=False)
+
+    def kept(self, uri: str) -> Page | None:
+        """Return a document that was kept, None when it is not (any more)."""
+        return self._kept.get(uri)
+
+    def file_of(self, uri: str) -> Path:
+        """Return where the file of a document is, or would be."""
+        about = address_of(uri)
+        name = slug(about.query or about.path.rpartition("/")[2] or about.turn or about.session)
+        return self.folder / f"{about.kind}-{name}-{digest_of(uri)}.md"
 
     def write(self, uri: str, page: Page) -> Path:
         """Return the file of a document, written anew, for this user to read only."""
         make_private(self.folder)
-        digest = hashlib.sha256(uri.encode("utf-8", "replace")).hexdigest()[:12]
-        about = address_of(uri)
-        name = slug(about.query or about.path.rpartition("/")[2] or about.turn or about.session)
-        path = self.folder / f"{about.kind}-{name}-{digest}.md"
+        path = self.file_of(uri)
         draft = path.with_suffix(f".{os.getpid()}")
         draft.unlink(missing_ok=True)
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o400), "wb") as out:
@@ -91,6 +111,11 @@ class Documents:
                 self._uris.pop(path, None)
 
 
+def digest_of(text: str) -> str:
+    """Return a short digest of a text."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
+
+
 async def page_of(ls: "Front", uri: str) -> Page:
     """Return a document.
 
@@ -106,16 +131,46 @@ async def page_of(ls: "Front", uri: str) -> Page:
     if about.kind == "recall":
         answer = await _ask(ls, "funes/recall", {"query": about.query, **memory})
         return recall_page(about.query, answer)
+    if about.kind == "why":
+        return ls.documents.kept(uri) or await why_of(ls, about)
     related = {"path": about.path, "limit": _MOST_RELATED, **memory}
-    found = await _ask(ls, "funes/related", related)
-    if about.kind == "file":
-        return file_page(found)
-    line = {
+    return file_page(await _ask(ls, "funes/related", related))
+
+
+async def why_of(ls: "Front", about: Address) -> Page:
+    """Return the page of where lines come from, by the text of now.
+
+    Raises:
+        Refused: the document changes meanwhile.
+        FunesError: see `Front.request`.
+    """
+    uri = uri_at(ls, about.path)
+    state = ls.lines.state(uri)
+    document = state.document
+    source = document.text_of(about.line, about.last) if document else ""
+    if about.digest and document and digest_of(source) != about.digest:
+        return changed_page(about)
+    place = {
         "start": {"line": about.line, "character": 0},
-        "end": {"line": about.line + 1, "character": 0},
+        "end": {"line": about.last + 1, "character": 0},
     }
-    blame = await _ask(ls, "funes/blame", {"path": about.path, "range": line, **memory})
-    return why_page(blame, found, line=about.line)
+    memory = {"memory": about.memory} if about.memory else {}
+    text = {} if state.text is None else {"text": state.text}
+    blame = await _ask(ls, "funes/blame", {"path": about.path, "range": place, **text, **memory})
+    related: Any = None
+    if not blame["lines"]:
+        asked = {"path": about.path, "limit": _MOST_RELATED, **memory}
+        related = await _ask(ls, "funes/related", asked)
+    ls.lines.check(uri, state)
+    return why_page(about, blame, related, source=source.split("\n") if document else ())
+
+
+def uri_at(ls: "Front", path: str) -> str:
+    """Return the URI by which the client has a file open, or would."""
+    for document in ls.workspace.text_documents.values():
+        if path_of(document.uri) == path:
+            return str(document.uri)
+    return Path(path).absolute().as_uri()
 
 
 async def _ask(ls: "Front", method: str, params: dict[str, Any]) -> Any:
@@ -133,6 +188,22 @@ async def placed(ls: "Front", address: Address) -> tuple[str, int]:
     if ls.client.virtual_documents:
         return uri, page.line
     return ls.documents.write(uri, page).as_uri(), page.line
+
+
+def link_to(ls: "Front", address: Address) -> str:
+    """Return the URI of the file of a document; it is written in the background."""
+    uri = uri_of(address)
+    path = ls.documents.file_of(uri)
+    if not path.is_file():
+        ls.spawn(_write(ls, address))
+    return path.as_uri()
+
+
+async def _write(ls: "Front", address: Address) -> None:
+    try:
+        await placed(ls, address)
+    except (FunesError, Refused, OSError) as exc:
+        _log.info("a document is not written (%s)", type(exc).__name__)
 
 
 def is_document(ls: "Front", uri: str, path: str) -> bool:

@@ -56,6 +56,12 @@ def outdated(message: str) -> Refused:
     return Refused(protocol.CONTENT_MODIFIED, message, kind="content_modified", hint="Ask again.")
 
 
+def changed() -> Refused:
+    """Return the refusal of what is about an older text of a document."""
+    text = "The document has changed meanwhile."
+    return Refused(protocol.CONTENT_MODIFIED, text, kind="content_modified", hint="Ask again.")
+
+
 def failure_of(exc: BaseException, what: str) -> Failure:
     """Return what the client is told of an exception.
 

@@ -15,13 +15,19 @@ from funes_ls import __version__, protocol
 from funes_ls.engine.async_client import Engine
 from funes_ls.engine.client import EngineError
 from funes_ls.handlers.client import Client, client_of
-from funes_ls.handlers.configuration import Configuration, EditorSettings, watch_changes
+from funes_ls.handlers.configuration import (
+    Configuration,
+    EditorSettings,
+    lens_mode,
+    watch_changes,
+)
 from funes_ls.handlers.documents import Documents
 from funes_ls.handlers.failures import bad_params
 from funes_ls.handlers.guard import Guarded, plain_converter
+from funes_ls.handlers.line_facts import LineFacts
 from funes_ls.handlers.logs import Logs
 from funes_ls.handlers.progress import Work
-from funes_ls.indexer.errors import FunesError
+from funes_ls.indexer.errors import FunesError, UsageError
 from funes_ls.indexer.home import home_dir
 
 _log = logging.getLogger(__name__)
@@ -55,6 +61,7 @@ class Front(LanguageServer):
         self.client = Client()
         self.configuration = Configuration(env)
         self.documents = Documents(self.home)
+        self.lines = LineFacts(self)
         self.logs = Logs(self)
         self.engine = Engine(self.home, client="lsp", notify=True, env=env)
         #: The newest state of the memory that was told of.
@@ -67,6 +74,7 @@ class Front(LanguageServer):
         self.on_index: list[Callable[[], None]] = []
         #: Whether the client has ever told of folders, so that none is none.
         self.had_folders = False
+        self._lens_mode = ""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._is_down = False
 
@@ -114,6 +122,7 @@ class Front(LanguageServer):
         self.documents.tidy()
         with contextlib.suppress(TimeoutError, EngineError, OSError):
             async with asyncio.timeout(_CLOSE_S):
+                await self.lines.outlines.close()
                 await self.engine.close()
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
@@ -132,6 +141,27 @@ class Front(LanguageServer):
     def settings(self, uri: str = "") -> EditorSettings:
         """Return the settings of a document, or those of none."""
         return self.configuration.of(self, uri)
+
+    def lens_mode(self, uri: str) -> str:
+        """Return where a document's lenses are, see `LENSES`; who has toggled them is right."""
+        return self._lens_mode or self.settings(uri).code_lens
+
+    def toggle_lenses(self, wanted: Any) -> str:
+        """Set where lenses are until the end, or turn them off, or on again; return where.
+
+        Raises:
+            Refused: there is no such place.
+        """
+        if wanted is not None:
+            try:
+                self._lens_mode = lens_mode(msgspec.convert(wanted, bool | str))
+            except (UsageError, msgspec.ValidationError) as exc:
+                raise bad_params(f"The argument does not fit: {exc}") from exc
+            return self._lens_mode
+        usual = self.settings().code_lens
+        is_on = (self._lens_mode or usual) != "off"
+        self._lens_mode = "off" if is_on else ("file" if usual == "off" else usual)
+        return self._lens_mode
 
     def apply_settings(self) -> None:
         """Apply what settings change here and now."""

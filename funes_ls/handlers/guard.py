@@ -28,6 +28,7 @@ from funes_ls.engine import messages
 from funes_ls.engine.framing import frame
 from funes_ls.engine.log import frames
 from funes_ls.handlers.failures import Failure, Refused, bad_params, failure_of, told
+from funes_ls.handlers.texts import keep_texts
 
 _log = logging.getLogger(__name__)
 #: A server may say these before it has answered `initialize`.
@@ -299,6 +300,7 @@ class Guarded(LanguageServerProtocol):
     ) -> Generator[Any, Any, types.InitializeResult]:
         """Answer with what the server can do, its own capabilities included."""
         result = yield from super().lsp_initialize(params)
+        keep_texts(self.workspace)
         self._server.complete(result.capabilities)
         return result
 

@@ -3,6 +3,7 @@
 import re
 import time
 
+from funes_ls.indexer.times import parse_ts
 from funes_ls.render import safe
 
 #: Every character that Markdown or HTML could take for markup, and those that make bare addresses
@@ -38,6 +39,11 @@ def ago(us: int | None, *, now_us: int | None = None) -> str:
         if past_s >= seconds:
             return f"{counted(int(past_s // seconds), name)} ago"
     return "just now"
+
+
+def since(ts: str) -> str:
+    """Return how long ago a recorded time was; "" when it is none."""
+    return ago(parse_ts(ts)) if ts else ""
 
 
 def counted(count: int, name: str) -> str:

@@ -8,9 +8,8 @@ from urllib.parse import unquote, urlsplit
 from lsprotocol import types
 
 if TYPE_CHECKING:
-    from pygls.workspace import TextDocument
-
     from funes_ls.handlers.front import Front
+    from funes_ls.handlers.texts import OpenText
 
 
 def folders_of(ls: "Front") -> list[str]:
@@ -33,9 +32,9 @@ def innermost(uri: str, folders: Iterable[str]) -> str:
     return max(holding)[1] if holding else ""
 
 
-def opened(ls: "Front", uri: str) -> "TextDocument | None":
+def opened(ls: "Front", uri: str) -> "OpenText | None":
     """Return a document that the client has open, None otherwise."""
-    found: TextDocument | None = ls.workspace.text_documents.get(unquote(uri))
+    found: OpenText | None = ls.workspace.text_documents.get(unquote(uri))
     return found
 
 

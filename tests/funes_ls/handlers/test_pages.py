@@ -4,8 +4,12 @@ from typing import Any
 
 import pytest
 
-from funes_ls.handlers.hover import hover_text
-from funes_ls.handlers.pages import leads, recall_page, turns_page, why_page
+from funes_ls.handlers.addresses import Address, uri_of
+from funes_ls.handlers.hover import Known, first_sentence, hover_text, of_symbol
+from funes_ls.handlers.line_facts import State, Table
+from funes_ls.handlers.pages import leads, recall_page, turns_page
+from funes_ls.handlers.symbol_ranges import Symbol
+from funes_ls.handlers.why import why_page
 
 
 def turn(text: str, *, asked: bool = False, block_type: str = "text") -> dict[str, Any]:
@@ -61,27 +65,120 @@ def test_a_recall_without_hits_says_so() -> None:
     assert "Words only." in page.text and "Nothing of this was found." in page.text
 
 
-def test_a_line_that_is_not_known_falls_back_to_the_file() -> None:
-    blame: dict[str, Any] = {"path": "/work/x.py", "lines": [], "turns": []}
-    page = why_page(blame, related("Why"), line=4)
-    assert page.text.startswith("Line 5 itself is not traced") and "## Why" in page.text
-    found = {"title": "Why", "ask": "Please do", "get": "funes get s t"}
-    page = why_page({**blame, "turns": [found]}, related("Why"), line=4)
-    assert page.text.startswith("# Line 5 of /work/x.py") and "Please do" in page.text
+def lines_of(start: int, end: int, confidence: str = "exact", **more: Any) -> dict[str, Any]:
+    found = {"start": start, "end": end, "confidence": confidence, "session_id": "s"}
+    return {**found, "turn_uuid": "t", "from_path": "", "evidence": "trace", **more}
+
+
+def writer(**more: Any) -> dict[str, Any]:
+    found = {"session_id": "s", "turn_uuid": "t", "ts": "", "harness": "claude_code", "cwd": "/w"}
+    said = {
+        "title": "Why",
+        "branch": "",
+        "ask": "Please do.\nNow.",
+        "reason": "It hangs. So I wait.",
+    }
+    gets = {f"{name}get": f"funes get s {name}t" for name in ("", "ask_", "reason_")}
+    return {**found, **said, **gets, **more}
+
+
+def blame(*lines: dict[str, Any], turns: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    return {
+        "path": "/w/x.py",
+        "note": "",
+        "lines": lines,
+        "turns": turns or [writer()] * bool(lines),
+    }
+
+
+WHY = Address(kind="why", path="/w/x.py", line=4, last=5)
+
+
+def test_lines_that_are_not_known_fall_back_to_the_file() -> None:
+    text = why_page(WHY, blame(), related("Why"), source=["a", "b"]).text
+    assert text.startswith("# Why lines 5–6 of /w/x.py are there")
+    assert "Not traced to a session." in text and "## Why" in text
+    assert "     5  a\n     6  b\n" in text
+
+
+def test_why_quotes_the_ask_and_the_reason_and_leads_to_all_three() -> None:
+    known = blame(lines_of(2, 5), lines_of(6, 6, "similar"), lines_of(9, 9))
+    page = why_page(WHY, known, None, source=[])
+    assert "```\nPlease do.\nNow.\n```" in page.text
+    assert "```\nIt hangs. So I wait.\n```" in page.text
+    assert [one.target.turn for one in leads(page.text)] == ["ask_t", "reason_t", "t"]
+    assert "- line 5: exact" in page.text and "- line 6: similar" in page.text
+    assert "another one now" in page.text and "line 9" not in page.text
+
+
+def test_only_claims_of_a_turn_stand_below_it() -> None:
+    known = blame(
+        lines_of(5, 5),
+        lines_of(6, 6, "moved", turn_uuid="u", from_path="/w/y.py"),
+        turns=[writer(), writer(turn_uuid="u", title="Other")],
+    )
+    first, second = why_page(WHY, known, None, source=[]).text.split("## ")[1:]
+    assert "line 5" in first and "line 6" not in first
+    assert "in /w/y.py" in second and "line 5" not in second
+
+
+def test_long_texts_are_cut_on_the_page_of_lines() -> None:
+    about = Address(kind="why", path="/w/x.py", line=0, last=4_999)
+    page = why_page(about, blame(), None, source=["x" * 100_000] * 5_000)
+    assert len(page.text) < 40_000
 
 
 @pytest.mark.parametrize("links", [True, False])
 def test_hovers_are_short_and_escaped(links: bool) -> None:
-    titles = ["[x](command:quit) <b>", "two", "three"]
-    text = hover_text(related(*titles, total=9), is_markdown=True, links=links)
-    lines = text.split("\n")
-    assert len(lines) == 3
-    assert "\\[x\\]\\(command\\:quit\\) \\<b\\>" in lines[0]
-    assert ("](funes:/session/s-0.md)" in lines[0]) == links
-    assert "7 more past sessions" in lines[2]
+    known = Known(turn=writer(title="[x](command:quit) <b>", ts="2026-03-02T10:00:00Z"))
+    text = hover_text(known, is_markdown=True, link=uri_of if links else None)
+    who, asked, reason = text.split("  \n")
+    assert who.startswith("**claude** · ") and " ago · " in who
+    assert "\\[x\\]\\(command\\:quit\\) \\<b\\>" in who
+    assert ("](funes:/turn/s/t.md)" in who) == links
+    assert asked.startswith("asked: ") and ("](funes:/turn/s/ask_t.md)" in asked) == links
+    assert reason.startswith("reason: ") and "It hangs\\." in reason and "wait" not in reason
     assert "command:" not in text
 
 
 def test_plain_hovers_have_no_markup() -> None:
-    text = hover_text(related("one*", "two_"), is_markdown=False, links=True)
-    assert text == "codex · one*\ncodex · two_"
+    known = Known(turn=writer(title="one*"), from_path="/w/y_z.py")
+    text = hover_text(known, is_markdown=False, link=uri_of)
+    assert text == "claude · one* · from /w/y_z.py\nasked: Please do. Now.\nreason: It hangs."
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", ""),
+        ("  \n\n", ""),
+        ("It is v3.11 now. Then more.", "It is v3.11 now."),
+        ("No end", "No end"),
+        ("\n# Plan\nDo it.", "# Plan"),
+        ("x" * 500, "x" * 119 + "…"),
+    ],
+)
+def test_first_sentences(text: str, sentence: str) -> None:
+    assert first_sentence(text) == sentence
+
+
+def table(*lines: dict[str, Any], symbols: list[Symbol]) -> Table:
+    turns = {("s", "t"): writer(), ("s", "u"): writer(turn_uuid="u")}
+    state = State(document=None, moment=0)
+    return Table(state=state, generation=1, lines=lines, turns=turns, symbols=symbols)
+
+
+def test_a_symbol_is_of_who_wrote_most_of_it() -> None:
+    about = table(
+        lines_of(1, 2, turn_uuid="u"),
+        lines_of(4, 6),
+        lines_of(8, 99),
+        lines_of(7, 7, "similar"),
+        symbols=[Symbol("Queue", 0, 40, 0), Symbol("Queue.take", 1, 6, 2)],
+    )
+    found = of_symbol(about, 2)
+    assert found is not None and found.turn["turn_uuid"] == "t"
+    assert found.more == "3 of 6 lines of Queue.take · 1 more turn"
+    assert of_symbol(about, 3) is None
+    hint = table(lines_of(1, 3, "similar"), symbols=[Symbol("f", 0, 2, 0)])
+    assert of_symbol(hint, 0) is None

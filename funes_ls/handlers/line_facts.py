@@ -1,0 +1,164 @@
+"""Who wrote the lines of open documents, asked of the engine once for each state of a text."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from funes_ls.handlers.failures import changed
+from funes_ls.handlers.outlines import Outlines
+from funes_ls.handlers.symbol_ranges import Symbol, grammar_of
+from funes_ls.handlers.workspaces import opened
+from funes_ls.uris import path_of
+
+if TYPE_CHECKING:
+    from funes_ls.handlers.front import Front
+    from funes_ls.handlers.texts import OpenText
+
+#: What says who wrote a line; the other words only hint.
+FACTS = ("exact", "moved")
+#: Of larger documents nothing is asked.
+MOST_CHARS = 8_000_000
+#: Larger documents have no lenses of symbols.
+MOST_LINES = 20_000
+_MOST_KEPT = 8
+
+Turn = Mapping[str, Any]
+Lines = Mapping[str, Any]
+
+
+class State(Struct, frozen=True, kw_only=True):
+    """A document's text at a moment; None stands for a file as it lies on disk."""
+
+    document: "OpenText | None"
+    moment: int
+
+    @property
+    def text(self) -> str | None:
+        """Return the text; its lines end at LF. Only that of now can be had."""
+        return None if self.document is None else self.document.plain
+
+
+class Table(Struct, frozen=True, kw_only=True):
+    """All that is known of a document at one moment.
+
+    Attributes:
+        lines: As `funes/blame` names them.
+        turns: By session and turn.
+    """
+
+    state: State
+    generation: int
+    lines: Sequence[Lines]
+    turns: Mapping[tuple[str, str], Turn]
+    symbols: Sequence[Symbol]
+
+
+class LineFacts:
+    """Answers about lines; those of whole documents are kept while their text is the same."""
+
+    def __init__(self, ls: "Front") -> None:
+        """Know nothing yet."""
+        self._ls = ls
+        self.outlines = Outlines()
+        self._kept: OrderedDict[str, tuple[State, int, asyncio.Task[Table | None]]] = OrderedDict()
+
+    def state(self, uri: str) -> State:
+        """Return the state of a document now."""
+        document = opened(self._ls, uri)
+        return State(document=document, moment=document.moment if document else 0)
+
+    def check(self, uri: str, state: State) -> None:
+        """Refuse an answer about a text that is no longer that of the document.
+
+        Raises:
+            Refused: it has changed.
+        """
+        if self.state(uri) != state:
+            raise changed()
+
+    async def of(self, uri: str, first: int, last: int) -> Any:
+        """Return what `funes/blame` says of lines (from 0, both included), None for nothing.
+
+        Raises:
+            Refused: the document has changed meanwhile.
+        """
+        state = self.state(uri)
+        kept = self._kept.get(uri)
+        if kept and kept[:2] == (state, self._ls.generation) and kept[2].done():
+            table = _result(kept[2])
+            if table is not None:
+                return {"lines": table.lines, "turns": list(table.turns.values())}
+        answer = await self._blame(uri, state, lines=(first, last))
+        self.check(uri, state)
+        return answer
+
+    async def table(self, uri: str) -> Table | None:
+        """Return what is known of a whole document, as it is when this is asked."""
+        state, generation = self.state(uri), self._ls.generation
+        kept = self._kept.get(uri)
+        if kept is None or kept[:2] != (state, generation) or _failed(kept[2]):
+            kept = (state, generation, self._ls.spawn(self._table(uri, state, generation)))
+            self._kept[uri] = kept
+        self._kept.move_to_end(uri)
+        while len(self._kept) > _MOST_KEPT:
+            self._kept.popitem(last=False)
+        return await asyncio.shield(kept[2])
+
+    async def _table(self, uri: str, state: State, generation: int) -> Table | None:
+        document = state.document
+        if document is None or len(document.starts) > MOST_LINES:
+            return None
+        text, grammar = document.plain, grammar_of(document.language_id or "", path_of(uri))
+        answer = await self._blame(uri, state)
+        if answer is None:
+            return None
+        named = {(one["session_id"], one["turn_uuid"]): one for one in answer["turns"]}
+        return Table(
+            state=state,
+            generation=generation,
+            lines=answer["lines"],
+            turns=named,
+            symbols=await self.outlines.of(text, grammar) if answer["lines"] else [],
+        )
+
+    async def _blame(self, uri: str, state: State, *, lines: tuple[int, int] | None = None) -> Any:
+        params: dict[str, Any] = {"path": path_of(uri)}
+        text = state.text
+        if text is not None:
+            if len(text) > MOST_CHARS:
+                return None
+            params["text"] = text
+        if lines is not None:
+            params["range"] = {
+                "start": {"line": lines[0], "character": 0},
+                "end": {"line": lines[1] + 1, "character": 0},
+            }
+        return await self._ls.quick(
+            "funes/blame", self._ls.with_settings("funes/blame", params, uri=uri)
+        )
+
+
+def _failed(task: "asyncio.Task[Table | None]") -> bool:
+    return task.done() and _result(task) is None
+
+
+def _result(task: "asyncio.Task[Table | None]") -> Table | None:
+    return None if task.cancelled() or task.exception() is not None else task.result()
+
+
+def facts_within(
+    lines: Sequence[Lines], first: int, last: int, *, words: Sequence[str] = FACTS
+) -> Iterator[tuple[Lines, int]]:
+    """Yield what is known of lines (from 0, both included), and of how many each is said."""
+    for one in lines:
+        count = min(one["end"], last + 1) - max(one["start"], first + 1) + 1
+        if count > 0 and one["confidence"] in words:
+            yield one, count
+
+
+def turn_of(one: Lines) -> tuple[str, str]:
+    """Return which turn lines are of."""
+    return one["session_id"], one["turn_uuid"]
