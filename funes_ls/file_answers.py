@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 from funes_ls.indexer.errors import UsageError
 from funes_ls.memories import Memories
 from funes_ls.protocol import (
-    BlameAnswer,
-    BlameParams,
     RelatedAnswer,
     RelatedParams,
     RelatedSession,
@@ -32,7 +30,9 @@ def related(params: RelatedParams, memories: Memories) -> RelatedAnswer:
         found = touching(memory, path)
         return RelatedAnswer(
             path=path,
+            memory=name,
             generation=memory.generation,
+            last_us=max((one.ended_us for one in found if one.ended_us is not None), default=None),
             total=len(found),
             sessions=tuple(_related(one, name) for one in found[: max(params.limit, 0)]),
         )
@@ -50,19 +50,6 @@ def file_of(uri: str, path: str) -> str:
             "No file is named.", hint="Give `path`, or `textDocument` with a file: URI."
         )
     return found
-
-
-def blame(params: BlameParams, memories: Memories) -> BlameAnswer:
-    """Return which turns wrote the lines of a file.
-
-    Raises:
-        UsageError: no file is named.
-        MemoryStateError: see `Memories.reading`.
-    """
-    path = file_of(params.text_document.uri if params.text_document else "", params.path)
-    name = params.memory or memories.settings.memory
-    with memories.reading(name) as memory:
-        return BlameAnswer(path=path, memory=name, generation=memory.generation, lines=(), turns=())
 
 
 def _related(session: "Session", memory_name: str) -> RelatedSession:

@@ -4,7 +4,7 @@ Engine and fronts share this file; `docs/protocol.md` is its prose, with an exam
 An answer has the keys, in snake_case, that `funes … --json` prints.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -66,10 +66,29 @@ def session_filters(params: FilterParams) -> dict[str, Any]:
     return {name: getattr(params, name) for name in SESSION_FILTERS}
 
 
-class RecallParams(FilterParams, frozen=True, kw_only=True):
-    """`funes/recall`. What is None is as the settings have it; see `RecallRequest`."""
+class ArtefactParams(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A thing of work that is asked with.
 
-    query: str
+    Attributes:
+        kind: `diff`, `trace` (a stack trace, a compiler's or a test's output, a log) or `file`.
+        text: Of the diff or trace; of the file when it is not to be read from the disk.
+        path: Of the file.
+    """
+
+    kind: Literal["diff", "trace", "file"]
+    text: str | None = None
+    path: str = ""
+
+
+class RecallParams(FilterParams, frozen=True, kw_only=True):
+    """`funes/recall`. What is None is as the settings have it; see `RecallRequest`.
+
+    Attributes:
+        query: May be empty beside an artefact, which it narrows.
+    """
+
+    query: str = ""
+    artefact: ArtefactParams | None = None
     type: str = ""
     tool: str = ""
     session: str = ""
@@ -128,21 +147,33 @@ class Range(Struct, frozen=True, kw_only=True):
 
 
 class RelatedParams(Params, frozen=True, kw_only=True, rename="camel"):
-    """`funes/related`: sessions that touched a file, named by `textDocument` or `path`."""
+    """`funes/related`: sessions that have to do with a file, by `textDocument` or `path`.
+
+    Attributes:
+        range: Whose names are looked for in what was said; None is the whole file.
+        facts_only: Only sessions whose calls had to do with the file, and no passages.
+    """
 
     text_document: DocumentId | None = None
     path: str = ""
     range: Range | None = None
     limit: int = 20
+    facts_only: bool = False
     memory: str = ""
 
 
 class BlameParams(Params, frozen=True, kw_only=True, rename="camel"):
-    """`funes/blame`: who wrote the lines of a file; `text` is its unsaved text."""
+    """`funes/blame`: who wrote the lines of a file.
+
+    Attributes:
+        text: Its unsaved text; None reads the file.
+        as_of: When the text was like this, as `since` takes times; "" is now.
+    """
 
     text_document: DocumentId | None = None
     path: str = ""
     text: str | None = None
+    as_of: str = ""
     range: Range | None = None
     memory: str = ""
 
@@ -260,12 +291,17 @@ class RelatedSession(Struct, frozen=True, kw_only=True):
 
 
 class RelatedAnswer(Struct, frozen=True, kw_only=True):
-    """Sessions that have to do with a file, strongest first; `total` counts those left off too."""
+    """Sessions that have to do with a file, strongest first; `total` counts those left off too.
+
+    Attributes:
+        last_us: When the latest of all of them last had to do with the file, UTC microseconds.
+    """
 
     path: str
     generation: int
     total: int
     sessions: tuple[RelatedSession, ...]
+    last_us: int | None = None
     memory: str = ""
     note: str = ""
 

@@ -7,9 +7,9 @@ from importlib import import_module
 from funes_ls.cli.output import notice
 
 #: Commands that the engine answers: function of `questions`.
-_QUESTIONS = ("recall", "get", "status", "sessions", "related", "memories")
+_QUESTIONS = ("recall", "get", "status", "sessions", "memories")
 #: Other commands that need no settings of their own.
-_PLAIN = ("engine", "forget", "ask")
+_PLAIN = ("engine", "forget", "ask", "related", "blame")
 #: Commands that work in this process, with its settings.
 _WITH_SETTINGS = ("index", "parse", "model")
 

@@ -124,8 +124,10 @@ def _recall(commands: "argparse._SubParsersAction[_Parser]") -> None:
         "Search past sessions and print the passages that answer, verbatim",
         'funes recall "why did we drop the cache"',
         "funes recall ECONNRESET --type tool_result --since 7d",
+        "pytest 2>&1 | funes recall --trace",
     )
     parser.add_argument("words", nargs="*", metavar="WORD", help="the question")
+    _add_artefacts(parser.add_argument_group("to ask with, alone or beside words"))
     parser.add_argument("-k", "--k", type=_positive, metavar="N", help="hits (default 8)")
     parser.add_argument("--candidates", type=_positive, metavar="N", help="fused pool (default 30)")
     parser.add_argument(
@@ -144,6 +146,21 @@ def _recall(commands: "argparse._SubParsersAction[_Parser]") -> None:
     _add_memory(parser)
     _add_json(parser)
     _add_no_engine(parser)
+
+
+def _add_artefacts(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument(
+        "--diff",
+        action="store_true",
+        help="what has changed since the last commit, or a patch on stdin",
+    )
+    group.add_argument("--staged", action="store_true", help="the same of what is staged")
+    group.add_argument(
+        "--trace",
+        action="store_true",
+        help="a stack trace, or what a compiler, a test or a log says, on stdin",
+    )
+    group.add_argument("--file", type=_filled, metavar="PATH", help="a file")
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
@@ -258,12 +275,34 @@ def _related(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser = _command(
         commands,
         "related",
-        "List the sessions that touched a file, newest first",
+        "List the sessions that have to do with a file, the strongest relation first",
         "funes related src/http.py",
         "funes related src/http.py --json",
     )
     parser.add_argument("file", type=_filled, metavar="FILE", help="a path, or its last names")
     parser.add_argument("--limit", type=_positive, default=20, metavar="N", help="default 20")
+    _add_memory(parser)
+    _add_json(parser)
+    _add_no_engine(parser)
+
+
+def _blame(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    parser = _command(
+        commands,
+        "blame",
+        "Show which sessions wrote the lines of a file, and what they were asked",
+        "funes blame src/http.py",
+        "funes blame src/http.py:40-60 --json",
+    )
+    parser.add_argument(
+        "file", type=_filled, metavar="FILE[:LINE[-LINE]]", help="a file, and which of its lines"
+    )
+    parser.add_argument(
+        "--text", metavar="PATH", help="take the file's unsaved text from PATH; - is stdin"
+    )
+    parser.add_argument(
+        "--as-of", type=_filled, metavar="WHEN", help="when the text was like this (default now)"
+    )
     _add_memory(parser)
     _add_json(parser)
     _add_no_engine(parser)
@@ -412,6 +451,7 @@ _COMMANDS: dict[str, Callable[["argparse._SubParsersAction[_Parser]"], None]] = 
     "status": _status,
     "sessions": _sessions,
     "related": _related,
+    "blame": _blame,
     "memories": _memories,
     "forget": _forget,
     "parse": _parse,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from funes_ls import render
+from funes_ls.cli.artefacts import artefact_of
 from funes_ls.cli.asking import Params, answer_to, as_object
 from funes_ls.cli.output import notice, use_color
 
@@ -36,8 +37,10 @@ def _recall_params(args: argparse.Namespace) -> Params:
     numbers = {name: getattr(args, option) for option, name in _NUMBERS.items()}
     if args.half_life is not None:
         numbers["halfLife"] = max(0.0, args.half_life)
+    artefact = artefact_of(args)
     return {
         "query": " ".join(args.words),
+        "artefact": artefact,
         "type": args.type,
         "tool": args.tool,
         "session": args.session,
@@ -106,34 +109,18 @@ def sessions(args: argparse.Namespace) -> int:
         "offset": args.offset,
         **session_filters(args),
     }
-    return _print(answer_to("funes/sessions", params, args), sessions_text, args)
-
-
-def related(args: argparse.Namespace) -> int:
-    """Print the sessions that touched a file."""
-    from funes_ls.cli.report import related_text
-
-    path = Path(args.file).expanduser()
-    named = str(path.absolute()) if _exists(path) else args.file
-    params: Params = {"path": named, "limit": args.limit, "memory": args.memory}
-    return _print(answer_to("funes/related", params, args), related_text, args)
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):  # too long, or with a NUL
-        return False
+    return print_answer(answer_to("funes/sessions", params, args), sessions_text, args)
 
 
 def memories(args: argparse.Namespace) -> int:
     """Print which memories there are."""
     from funes_ls.cli.report import memories_text
 
-    return _print(answer_to("funes/memories", {}, args), memories_text, args)
+    return print_answer(answer_to("funes/memories", {}, args), memories_text, args)
 
 
-def _print(answer: Any, text_of: Any, args: argparse.Namespace) -> int:
+def print_answer(answer: Any, text_of: Any, args: argparse.Namespace) -> int:
+    """Print an answer, as text or as its JSON, and return the exit code."""
     if args.json:
         render.write_json(answer)
     else:

@@ -10,7 +10,7 @@ from funes_ls.indexer.times import format_us
 
 if TYPE_CHECKING:
     from funes_ls.indexer.model import Problem
-    from funes_ls.protocol import MemoriesAnswer, RelatedAnswer
+    from funes_ls.protocol import MemoriesAnswer
     from funes_ls.retrieval.sessions import SessionsAnswer
     from funes_ls.service import Status
 
@@ -84,26 +84,6 @@ def sessions_text(answer: "SessionsAnswer") -> str:
     text = render.table(rows, header=("ENDED", "HARNESS", "SESSION", "TURNS", "FOLDER", "TITLE"))
     shown = len(answer.sessions)
     return text if answer.total <= shown else f"{text}{shown} of {answer.total}; see --offset\n"
-
-
-def related_text(answer: "RelatedAnswer") -> str:
-    """Return a table of the sessions that touched a file, and how to look at the newest."""
-    if not answer.sessions:
-        return f"no session touched {render.safe(answer.path)}"
-    rows = [
-        (
-            format_us(one.ended_us)[:16].replace("T", " "),
-            one.harness,
-            one.session_id,
-            str(one.turns),
-            one.cwd,
-            one.title[:_TITLE_CHARS],
-        )
-        for one in answer.sessions
-    ]
-    text = render.table(rows, header=("ENDED", "HARNESS", "SESSION", "TURNS", "FOLDER", "TITLE"))
-    shown = len(answer.sessions)
-    return text if answer.total <= shown else f"{text}{shown} of {answer.total}; see --limit\n"
 
 
 def memories_text(answer: "MemoriesAnswer") -> str:

@@ -128,6 +128,12 @@ SAME = [
     ["sessions", "--until", "never"],
     ["related", "src/client.rs"],
     ["related", "/no/such/file", "--json"],
+    ["related", "half a \udcff name\0", "--json"],
+    ["blame", __file__],
+    ["blame", f"{__file__}:3-9", "--json"],
+    ["blame", f"{__file__}:{BIG}"],
+    ["blame", "/no/such/file:3"],
+    ["blame", "half a \udcff name\0"],
     ["memories"],
     ["memories", "--json"],
     ["forget", SESSION, "--dry-run"],
@@ -221,6 +227,7 @@ _OF_THE_VENV = {"__main__", "__mp_main__", "_distutils_hack", "sitecustomize", "
         ["status"],
         ["sessions"],
         ["related", "client.rs"],
+        ["blame", __file__],
         ["memories"],
         ["-h"],
         ["recall", "-h"],
@@ -241,6 +248,7 @@ def test_statement_45_only_the_standard_library_is_loaded(
     loaded = {one for one in others if not one.startswith("__editable__")}
     assert loaded - _OF_THE_VENV == {"funes_ls"}
     light = ("cli", "engine", "render", "render_human", "indexer")
+    light += ("render_blame", "render_related", "source_text")
     assert {name.split(".")[1] for name in own} <= set(light)
     assert {"funes_ls.service", "funes_ls.protocol", "funes_ls.indexer.model"}.isdisjoint(own)
 

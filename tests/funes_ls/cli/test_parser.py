@@ -10,7 +10,7 @@ from funes_ls.indexer.errors import UsageError
 
 COMMANDS = [
     *("index", "recall", "ask", "get", "status", "sessions", "related", "memories"),
-    *("forget", "parse", "model", "engine", "serve"),
+    *("blame", "forget", "parse", "model", "engine", "serve"),
 ]
 
 
