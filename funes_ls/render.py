@@ -20,6 +20,7 @@ from funes_ls.indexer.errors import BackendError
 
 if TYPE_CHECKING:
     from funes_ls.retrieval.answers import GetAnswer, Hit, RecallAnswer, TurnView
+    from funes_ls.retrieval.artefact import Asked
 
 #: C0 but tab and newline, DEL, C1, and the characters that reorder or hide text.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -93,10 +94,23 @@ def safe(text: str) -> str:
 
 def recall_text(answer: "RecallAnswer", *, explain: bool = False) -> str:
     """Return hits in the agent layout, the same in a terminal and in a pipe."""
+    asked = asked_text(answer.asked) if answer.asked else ""
     if not answer.hits:
-        return "no results\n"
+        return f"{asked}no results\n"
     suffix = "" if answer.memory in ("", "local") else f" --memory {shlex.quote(answer.memory)}"
-    return "".join(_hit_text(hit, suffix, explain=explain) for hit in answer.hits)
+    return asked + "".join(_hit_text(hit, suffix, explain=explain) for hit in answer.hits)
+
+
+def asked_text(asked: "Asked") -> str:
+    """Return, as one line, what an artefact was understood to ask."""
+    more = asked.files_total - len(asked.files)
+    files = [_one_line(path) for path in asked.files]
+    parts = (
+        _one_line(asked.said),
+        ", ".join([*files, f"{more} more"] if more > 0 else files),
+        " ".join(_one_line(name) for name in asked.names),
+    )
+    return f"? {asked.kind}: {' · '.join(part for part in parts if part)}\n---\n"
 
 
 def _hit_text(hit: "Hit", suffix: str, *, explain: bool) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from funes_ls.artefact_input import artefact_of
 from funes_ls.file_answers import blame, related
 from funes_ls.index_run import IndexReport, IndexRequest, run_index
 from funes_ls.indexer.catalog import Source, now_us
@@ -179,8 +180,10 @@ def recall_request(params: RecallParams, settings: Settings) -> RecallRequest:
     """
     from funes_ls.retrieval.query import clean
 
-    clean(params.query)  # a question without words is refused before anything is loaded
-    own = {
+    artefact = artefact_of(params.artefact) if params.artefact is not None else None
+    if artefact is None or params.query.strip():
+        clean(params.query)  # a question without words is refused before anything is loaded
+    own: dict[str, Any] = {
         "k": params.k,
         "candidates": params.candidates,
         "half_life_days": params.half_life,
@@ -197,6 +200,7 @@ def recall_request(params: RecallParams, settings: Settings) -> RecallRequest:
     )
     return RecallRequest(
         query=params.query,
+        artefact=artefact,
         filter=found,
         memory_name=params.memory or settings.memory,
         **{**kept, **given},

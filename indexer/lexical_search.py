@@ -34,6 +34,8 @@ _PHRASE_BOOST = 1.0
 _PART_BOOST = 0.15
 #: Neighbouring words asked as neighbouring parts of one name, at most.
 _MOST_PAIRS = 40
+#: Of the weighted names of an artefact, those asked for.
+_MOST_WEIGHED = 40
 _QUOTED = re.compile('"([^"]+)"|\u201c([^\u201d]+)\u201d')
 #: What the index holds of a row word for word; its time is read anew from `ts`.
 STORED = tuple(name for name in Chunk.__struct_fields__ if name != "ts_us")
@@ -47,11 +49,14 @@ class LexicalQuery(Struct, frozen=True, kw_only=True):
 
     Attributes:
         text: Free text; only "double quotes" mean something: the words must stand side by side.
+        names: Further words and names, each with its weight against a word of the text; the
+            rarest are asked for.
         since_us: Earliest time, inclusive; rows without a time are left out once it is given.
         until_us: Latest time, exclusive; likewise.
     """
 
     text: str
+    names: tuple[tuple[str, float], ...] = ()
     session_ids: frozenset[str] | None = None
     block_types: frozenset[str] | None = None
     tools: frozenset[str] | None = None
@@ -111,8 +116,8 @@ class Words:
         """
         text = uniform(query.text)
         phrases = [first or second for first, second in _QUOTED.findall(text)]
-        hits = self._run(self._words(text, phrases), query, limit) if phrases else []
-        return hits or self._run(self._words(text, []), query, limit)
+        hits = self._run(self._words(query, text, phrases), query, limit) if phrases else []
+        return hits or self._run(self._words(query, text, []), query, limit)
 
     def terms(self, text: str) -> dict[str, float]:
         """Return the words a question asks for, as the index has them, with their weights."""
@@ -137,10 +142,10 @@ class Words:
         found = self._searcher.search(words, limit, count=False).hits
         return [(self._searcher.doc(address)["id"][0], float(score)) for score, address in found]
 
-    def _words(self, text: str, phrases: Sequence[str]) -> Any:
+    def _words(self, query: LexicalQuery, text: str, phrases: Sequence[str]) -> Any:
         from tantivy import Occur, Query
 
-        clauses = []
+        clauses = [(Occur.Should, name) for name in self._weighted(query.names)]
         for word, weight in self.terms(text).items():
             whole = Query.boost_query(self._term("text", word), weight)
             clauses.append((Occur.Should, whole))
@@ -174,6 +179,27 @@ class Words:
             for pair in itertools.islice(pairs, _MOST_PAIRS)
         )
         return [(pair, frequency) for pair, frequency in counted if frequency]
+
+    def _weighted(self, names: Sequence[tuple[str, float]]) -> list[Any]:
+        """Return queries for the rarest of weighted names that are here at all."""
+        from tantivy import Query
+
+        rated = []
+        for name, weight in names:
+            words: list[Any] = self._analyzer.analyze(uniform(name))
+            frequency = min((int(self._searcher.doc_freq("text", w)) for w in words), default=0)
+            if frequency:
+                rated.append((weight * _rarity(frequency, self._searcher.num_docs), weight, words))
+        rated.sort(key=lambda one: -one[0])
+        return [
+            Query.boost_query(
+                Query.phrase_query(self._schema, "text", words)
+                if len(words) > 1
+                else self._term("text", words[0]),
+                weight,
+            )
+            for _, weight, words in rated[:_MOST_WEIGHED]
+        ]
 
     def _phrase(self, text: str) -> Any:
         """Return a query for the words of a text side by side, None for fewer than two words."""

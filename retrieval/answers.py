@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from funes_ls.retrieval.artefact import Artefact, Asked
+
 #: Asked between stages; True means the asker has lost interest.
 IsCancelled = Callable[[], bool]
 
@@ -53,7 +55,8 @@ class RecallRequest(Struct, frozen=True, kw_only=True):
 
     Attributes:
         query: Free text as typed; never read as query syntax, but for `"phrases"` and inline
-            filters such as `project:/work/api`.
+            filters such as `project:/work/api`; may be empty beside an artefact.
+        artefact: A diff, a trace or a file that is asked with.
         candidates: Size of the fused pool that a reranker sees.
         half_life_days: Age at which the age part of a score has halved; 0 turns age off.
         age_floor: The smallest factor age can give a score, in 0..1.
@@ -76,6 +79,7 @@ class RecallRequest(Struct, frozen=True, kw_only=True):
     prior_tool_result: float = 0.8
     filter: RecallFilter = RecallFilter()
     memory_name: str = "local"
+    artefact: Artefact | None = None
 
 
 class Explain(Struct, frozen=True, kw_only=True):
@@ -163,6 +167,7 @@ class RecallAnswer(Struct, frozen=True, kw_only=True):
         note: What a person should know of this answer, "" when there is nothing to say.
         legs: Per leg `ran`, `off`, `empty`, `failed`, `no_model` or `pending`.
         timings_ms: Milliseconds per stage.
+        asked: What an artefact was understood to ask, None when none was given.
     """
 
     memory: str
@@ -171,6 +176,7 @@ class RecallAnswer(Struct, frozen=True, kw_only=True):
     legs: dict[str, str]
     hits: tuple[Hit, ...]
     timings_ms: dict[str, float]
+    asked: Asked | None = None
 
 
 class TurnBlock(Struct, frozen=True, kw_only=True):

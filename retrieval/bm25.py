@@ -9,7 +9,14 @@ from funes_ls.retrieval.limits import Limits
 from funes_ls.retrieval.query import WORDS_CHARS, shorten
 
 
-def search_words(memory: MemoryView, text: str, limits: Limits, limit: int) -> Leg:
+def search_words(
+    memory: MemoryView,
+    text: str,
+    limits: Limits,
+    limit: int,
+    *,
+    names: tuple[tuple[str, float], ...] = (),
+) -> Leg:
     """Return the chunks that share most with the question's words within the limits.
 
     Args:
@@ -17,11 +24,13 @@ def search_words(memory: MemoryView, text: str, limits: Limits, limit: int) -> L
         text: Free text; only "double quotes" mean something.
         limits: Which rows may be found; applied before the cut.
         limit: How many.
+        names: Further words and names with their weights; the rarest are asked for too.
     """
     if limits.nothing:
         return Leg(ids=[], scores=np.zeros(0))
     query = LexicalQuery(
         text=shorten(text, WORDS_CHARS),
+        names=names,
         session_ids=limits.session_ids,
         block_types=limits.block_types,
         tools=limits.tools,

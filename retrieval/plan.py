@@ -10,6 +10,7 @@ from funes_ls.indexer.model import BLOCK_TYPES, HARNESSES
 from funes_ls.retrieval import filters
 from funes_ls.retrieval import query as queries
 from funes_ls.retrieval.answers import RecallFilter, RecallRequest
+from funes_ls.retrieval.artefact import Inquiry, inquiry_of
 from funes_ls.retrieval.limits import Limits
 
 #: Tools whose short names may be meant as an inline filter.
@@ -25,7 +26,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     """What is going to be searched for.
 
     Attributes:
-        text: The question without its inline filters.
+        text: The question without its inline filters, and what an artefact says.
+        inquiry: What else an artefact asks.
         notes: What a person should know about how the question was understood.
     """
 
@@ -34,6 +36,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     limits: Limits
     now_us: int
     notes: tuple[str, ...] = ()
+    inquiry: Inquiry | None = None
 
 
 def plan(
@@ -45,13 +48,20 @@ def plan(
         UsageError: The question is empty, wordless or far too long, or a filter means nothing.
         MemoryStateError: The memory lacks what a filter asks of it.
     """
-    text = queries.clean(request.query)
+    inquiry = inquiry_of(request.artefact) if request.artefact is not None else None
+    alone = inquiry is not None and not request.query.strip()
+    text = "" if alone else queries.clean(request.query)
     wanted, text, notes = _take_inline(request.filter, text, memory, now_us, zone)
     resolved = filters.resolve(wanted, memory, now_us=now_us, zone=zone)
     if resolved.note:
         notes.append(resolved.note)
     return Plan(
-        request=request, text=text, limits=resolved.limits, now_us=now_us, notes=tuple(notes)
+        request=request,
+        text=text if inquiry is None else f"{text}\n{inquiry.text}".strip(),
+        limits=resolved.limits,
+        now_us=now_us,
+        notes=tuple(notes),
+        inquiry=inquiry,
     )
 
 

@@ -198,7 +198,8 @@ def _words(work: Plan, memory: MemoryView, limit: int) -> "_Words":
     if work.request.vector_weight >= 1.0:
         return _Words(leg=None, state="off", limit=limit)
     try:
-        leg = bm25.search_words(memory, work.text, work.limits, limit)
+        names = work.inquiry.names if work.inquiry is not None else ()
+        leg = bm25.search_words(memory, work.text, work.limits, limit, names=names)
     except _FAILURES as exc:
         _log.warning("the words leg failed: %s", type(exc).__name__)
         return _Words(leg=None, state="failed", limit=limit)
@@ -275,6 +276,7 @@ def _answer(
         legs=legs.states,
         hits=hits,
         timings_ms=clock.total(),
+        asked=work.inquiry.asked if work.inquiry is not None else None,
     )
 
 

@@ -94,7 +94,7 @@ def test_a_model_of_another_stamp_is_not_used(funes_home: Path, embedder: Embedd
 def test_a_failing_leg_leaves_the_answer_to_the_other(
     funes_home: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise ValueError("damaged")
 
     with memory_of(funes_home, TALK, embedder=embedder) as memory:
