@@ -24,10 +24,10 @@ class Author(Struct, frozen=True, kw_only=True):
 
 
 class Line(Struct, frozen=True):
-    """A line of a file and its author."""
+    """A line of a file and its author; None is a person."""
 
     text: str
-    author: Author
+    author: Author | None
 
 
 class Witness:
@@ -43,8 +43,8 @@ class Witness:
         """Return what looks on during one question to an agent."""
         return Watch(self, agent, prompt)
 
-    def look(self, authors: Sequence[Author]) -> None:
-        """Take in what has changed since the last look; one of some calls did it."""
+    def look(self, authors: Sequence[Author] | None) -> None:
+        """Take in what has changed since the last look; one of some calls did it, or a person."""
         before, self.files = self.files, {}
         now = self._texts()
         gone = {path: lines for path, lines in before.items() if path not in now}
@@ -93,7 +93,7 @@ def _texts_of(lines: Sequence[Line]) -> list[str]:
     return [line.text for line in lines]
 
 
-def _carried(known: list[Line], texts: list[str], authors: Sequence[Author]) -> list[Line]:
+def _carried(known: list[Line], texts: list[str], authors: Sequence[Author] | None) -> list[Line]:
     """Return lines with their authors: those that stayed keep theirs."""
     matcher = difflib.SequenceMatcher(None, _texts_of(known), texts, autojunk=False)
     lines: list[Line] = []
@@ -105,8 +105,10 @@ def _carried(known: list[Line], texts: list[str], authors: Sequence[Author]) -> 
     return lines
 
 
-def _author(text: str, authors: Sequence[Author]) -> Author:
+def _author(text: str, authors: Sequence[Author] | None) -> Author | None:
     """Return the only call that can have written a line."""
+    if authors is None:
+        return None
     if len(authors) > 1:
         authors = [one for one in authors if json.dumps(text.strip())[1:-1] in _given(one.call)]
     assert len(authors) == 1, f"{len(authors)} calls may have written {text!r}"
