@@ -14,12 +14,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from funes_ls.content_hashes import place_of_hash
+from funes_ls.content_hashes import HashedText
 from funes_ls.git_lines import Origin
 from funes_ls.indexer.facts_lines import is_weak, line_key
 from funes_ls.indexer.times import parse_ts
 
 FOLDER = ".agent-trace"
+#: Files, when each was written (ns) and how long it is.
+Stamps = tuple[tuple[Path, int, int], ...]
 #: Of a longer file the end is read: records are appended.
 _MOST_BYTES = 32 << 20
 #: A record made so long after a commit or a write was made on account of it.
@@ -57,7 +59,8 @@ class Now(Struct, frozen=True, kw_only=True):
     """What a document is now, and what git knows of it.
 
     Attributes:
-        origins: By line of the document, from 0; None where it is not committed so.
+        origins: By line of the document, from 0, with paths from the project's folder; None where
+            a line is not committed so.
         until_us: By commit, see `funes_ls.git_lines.Blame`.
         saved_us: When the file was written, None where the document is not what it holds.
     """
@@ -68,42 +71,40 @@ class Now(Struct, frozen=True, kw_only=True):
     saved_us: int | None
 
 
-def ranges_of(root: Path, path: str) -> tuple[Range, ...]:
-    """Return what the records of a project say of one of its files, in their order.
-
-    Args:
-        root: The project's folder.
-        path: From there, with "/".
-    """
-    found: list[Range] = []
-    for file in _files(root):
-        try:
-            stat = file.stat()
-            found += _records(file, stat.st_mtime_ns, stat.st_size).get(path, ())
-            absolute = (root / path).as_posix()
-            found += _records(file, stat.st_mtime_ns, stat.st_size).get(absolute, ())
-        except (OSError, ValueError):
-            continue
-    return tuple(found)
-
-
-def _files(root: Path) -> list[Path]:
+def stamps_of(root: Path) -> Stamps:
+    """Return the files of records of a project and the state each is in."""
     folder = root / FOLDER
     try:
         if not folder.is_dir():
-            return []
-        return sorted(one for one in folder.iterdir() if one.suffix in (".jsonl", ".json"))
+            return ()
+        files = sorted(one for one in folder.iterdir() if one.suffix in (".jsonl", ".json"))
+        found = [(one, one.stat()) for one in files if one.is_file()]
     except (OSError, ValueError):
-        return []
+        return ()
+    return tuple((one, stat.st_mtime_ns, stat.st_size) for one, stat in found)
+
+
+def ranges_of(stamps: Stamps, folder: Path, names: Iterable[str]) -> list[Range]:
+    """Return what the records of a project say of one of its files, in their order.
+
+    Args:
+        stamps: See `stamps_of`.
+        folder: The project's.
+        names: The file has and had, from there, with "/".
+    """
+    known = [name for one in names for name in (one, (folder / one).as_posix())]
+    return [one for stamp in stamps for name in known for one in _records(*stamp).get(name, ())]
 
 
 @lru_cache(maxsize=32)
 def _records(file: Path, mtime_ns: int, size: int) -> dict[str, list[Range]]:
     """Read a file of records; the other arguments say which state of it."""
-    with file.open("rb") as stream:
-        if size > _MOST_BYTES:
-            stream.seek(size - _MOST_BYTES)
-        data = stream.read(_MOST_BYTES)
+    try:
+        with file.open("rb") as stream:
+            stream.seek(max(size - _MOST_BYTES, 0))
+            data = stream.read(_MOST_BYTES)
+    except OSError:
+        return {}
     by_path: dict[str, list[Range]] = {}
     for record in _parsed(data, is_lines=file.suffix == ".jsonl"):
         for one in ranges_in(record):
@@ -185,34 +186,64 @@ def _named(url: str) -> str:
     return found[-1] if found else last
 
 
-def claims(ranges: Sequence[Range], now: Now) -> Iterator[tuple[int, int, Range]]:
-    """Give the lines (from 0, the end not included) for which records still hold, oldest first.
+def claims(ranges: Sequence[Range], now: Now) -> list[Range | None]:
+    """Return by line of a document the newest record that still holds for it.
 
     A record speaks of a text that may have changed since, so it must be confirmed. Its hash does
     that, wherever the lines are now. A record without one that was made for a commit holds for
     the lines that commit left; one made as the file was written, for that file while nothing has
     touched it since. All others claim nothing.
     """
+    found: list[Range | None] = [None] * len(now.lines)
+    text = HashedText(now.lines)
     newest = max((one.ts_us or 0 for one in ranges), default=0)
-    for one in sorted(ranges, key=lambda each: each.ts_us or 0):
+    strays: list[Range] = []
+    for one in sorted(ranges, key=_age):
         if one.content_hash:
-            yield from _by_hash(one, now)
-        elif one.revision and _is_made_for_commit(one, now):
-            yield from _by_commit(one, now)
+            if text.is_at(one.content_hash, one.start - 1, one.end - one.start + 1):
+                _take(found, range(one.start - 1, one.end), one, now)
+            else:
+                strays.append(one)
+        elif _is_made_for_commit(one, now):
+            _take(found, _left_by_commit(one, now), one, now)
         elif one.ts_us == newest and _is_as_saved(one, now):
-            yield one.start - 1, one.end, one
+            _take(found, range(one.start - 1, one.end), one, now)
+    for one in strays:
+        count = one.end - one.start + 1
+        place = text.place_of(one.content_hash, count)
+        if place is not None:
+            _take(found, range(place, place + count), one, now)
+    return found
 
 
-def _by_hash(one: Range, now: Now) -> Iterator[tuple[int, int, Range]]:
-    count = one.end - one.start + 1
-    place = place_of_hash(now.lines, one.content_hash, one.start - 1, count)
-    if place is not None and _says_something(now.lines[place : place + count]):
-        yield place, place + count, one
+def _age(one: Range) -> int:
+    return -(one.ts_us or 0)
+
+
+def _take(found: list[Range | None], lines: Sequence[int], one: Range, now: Now) -> None:
+    """Note a record for lines that no newer one has, if they say something."""
+    if all(is_weak(line_key(now.lines[n])) for n in lines):
+        return
+    for n in lines:
+        other = found[n]
+        if other is None or _age(one) < _age(other):
+            found[n] = one
+
+
+def _left_by_commit(one: Range, now: Now) -> list[int]:
+    lines = range(one.start, one.end + 1)
+    return [
+        n
+        for n, origin in enumerate(now.origins)
+        if origin
+        and (origin.commit, origin.path) == (one.revision, one.path)
+        and origin.line in lines
+    ]
 
 
 def _is_made_for_commit(one: Range, now: Now) -> bool:
     """Return whether a record was made with its commit, not while working on top of it."""
-    until = now.until_us.get(one.revision)
+    until = now.until_us.get(one.revision) if one.revision else None
     return until is not None and one.ts_us is not None and one.ts_us <= until + _AT_ONCE_US
 
 
@@ -232,12 +263,7 @@ def _is_as_saved(one: Range, now: Now) -> bool:
         return False
     lines = len(now.lines) - (not now.lines[-1])
     is_sure_place = one.start > 1 or one.end >= lines
-    is_inside = one.end <= len(now.lines)
-    return is_sure_place and is_inside and _says_something(now.lines[one.start - 1 : one.end])
-
-
-def _says_something(lines: Iterable[str]) -> bool:
-    return any(not is_weak(line_key(line)) for line in lines)
+    return is_sure_place and one.end <= len(now.lines)
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:

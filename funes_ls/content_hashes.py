@@ -5,56 +5,82 @@ from collections.abc import Callable, Sequence
 
 _MASK32 = (1 << 32) - 1
 _MASK64 = (1 << 64) - 1
-#: Characters hashed in the search for a place, by how fast a hash is.
+#: Characters hashed for one document, by how fast a hash is: some 50 ms of either.
 _MOST_FAST = 16_000_000
-_MOST_SLOW = 300_000
+_MOST_SLOW = 120_000
 #: Hashes are often cut; what is left must tell texts apart.
 _FEWEST_DIGITS = 8
 
 Digest = Callable[[bytes], str]
 
 
-def place_of_hash(lines: Sequence[str], recorded: str, start: int, count: int) -> int | None:
-    """Return the line at which `count` lines have a recorded hash, None for nowhere.
+class HashedText:
+    """A document in which texts are looked for of which only the hash is known."""
 
-    The recorded place is looked at first; elsewhere the text must stand exactly once.
+    def __init__(self, lines: Sequence[str]) -> None:
+        """Take a document's lines."""
+        self._lines = lines
+        self._left = {True: _MOST_FAST, False: _MOST_SLOW}
 
-    Args:
-        lines: Of the document.
-        recorded: The name of the algorithm, a colon and hexadecimal digits.
-        start: Where the lines were when it was recorded, from 0.
-        count: How many they were.
-    """
-    name, _, digits = recorded.lower().rpartition(":")
-    digest, most = _ALGORITHMS.get((name, len(digits)), _cut(name, digits))
-    if digest is None or count < 1:
-        return None
-    if _is_there(lines, start, count, digest, digits):
-        return start
-    places = range(len(lines) - count + 1)
-    if sum(map(len, lines)) * min(count, len(places) or 1) > most:
-        return None
-    found = [n for n in places if n != start and _is_there(lines, n, count, digest, digits)]
-    return found[0] if len(found) == 1 else None
+    def is_at(self, recorded: str, start: int, count: int) -> bool:
+        """Return whether `count` lines from `start` (from 0) have a recorded hash.
 
+        Args:
+            recorded: The name of the algorithm, a colon and hexadecimal digits.
+            start: The first line.
+            count: How many lines.
+        """
+        digest, is_fast = _algorithm(recorded)
+        digits = recorded.lower().rpartition(":")[2]
+        return digest is not None and self._is_there(start, count, digest, digits, is_fast)
 
-def _is_there(lines: Sequence[str], start: int, count: int, digest: Digest, digits: str) -> bool:
-    if start < 0 or start + count > len(lines):
+    def place_of(self, recorded: str, count: int) -> int | None:
+        """Return where `count` lines have a recorded hash, None if not in exactly one place.
+
+        Nothing is found where the search would take long.
+        """
+        digest, is_fast = _algorithm(recorded)
+        places = range(len(self._lines) - count + 1)
+        if digest is None or not places or count < 1:
+            return None
+        size = sum(map(len, self._lines)) * min(count, len(places)) * 2
+        if size > self._left[is_fast]:
+            return None
+        digits = recorded.lower().rpartition(":")[2]
+        found = [n for n in places if self._is_there(n, count, digest, digits, is_fast)]
+        return found[0] if len(found) == 1 else None
+
+    def _is_there(self, start: int, count: int, digest: Digest, digits: str, is_fast: bool) -> bool:
+        if count < 1 or start < 0 or start + count > len(self._lines):
+            return False
+        for text in _with_line_ends("\n".join(self._lines[start : start + count])):
+            self._left[is_fast] -= len(text)
+            if self._left[is_fast] < 0:
+                return False
+            if digest(text.encode("utf-8", "surrogateescape")).startswith(digits):
+                return True
         return False
-    text = "\n".join(lines[start : start + count])
+
+
+def _with_line_ends(text: str) -> tuple[str, ...]:
+    """Return a text in the ways it may have been hashed, the likely ones first."""
+    if "\n" not in text:
+        return text, f"{text}\n"
     windows = text.replace("\n", "\r\n")
-    texts = (text, f"{text}\n", windows, f"{windows}\r\n") if "\n" in text else (text, f"{text}\n")
-    return any(
-        digest(one.encode("utf-8", "surrogateescape")).startswith(digits)
-        for one in dict.fromkeys(texts)
-    )
+    return text, f"{text}\n", windows, f"{windows}\r\n"
 
 
-def _cut(name: str, digits: str) -> tuple[Digest | None, int]:
-    """Return the algorithm of a hash of which only the first digits were recorded."""
+def _algorithm(recorded: str) -> tuple[Digest | None, bool]:
+    """Return how a hash was made, and whether that is fast."""
+    name, _, digits = recorded.lower().rpartition(":")
+    slow = _SLOW.get((name, len(digits)))
+    return (slow, False) if slow else (_cut(name, digits), True)
+
+
+def _cut(name: str, digits: str) -> Digest | None:
+    """Return the algorithm of a hash of which the first digits may be all that was recorded."""
     whole = {"sha256": 64, "sha1": 40, "md5": 32}.get(name, 0)
-    is_enough = _FEWEST_DIGITS <= len(digits) <= whole
-    return (_digest_of(name) if is_enough else None), _MOST_FAST
+    return _digest_of(name) if _FEWEST_DIGITS <= len(digits) <= whole else None
 
 
 def _digest_of(name: str) -> Digest:
@@ -128,7 +154,7 @@ def _rotated(value: int, by: int, bits: int) -> int:
     return (value << by | value >> (bits - by)) & ((1 << bits) - 1)
 
 
-_ALGORITHMS: dict[tuple[str, int], tuple[Digest, int]] = {
-    ("murmur3", 8): (murmur3_32, _MOST_SLOW),
-    ("murmur3", 32): (murmur3_128, _MOST_SLOW),
+_SLOW: dict[tuple[str, int], Digest] = {
+    ("murmur3", 8): murmur3_32,
+    ("murmur3", 32): murmur3_128,
 }

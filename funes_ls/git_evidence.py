@@ -14,14 +14,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as OutOfTime
 from pathlib import Path
-from typing import Literal
 
 from msgspec import Struct
 
 from funes_ls import agent_trace, git_lines, git_notes
-from funes_ls.git_lines import Blame, Origin
+from funes_ls.git_views import Evidence, Known, View, gathered, project_of, view_of
 from funes_ls.indexer.git import end_running
 from funes_ls.retrieval.diff import pairs
+from funes_ls.source_text import lines_of, read_text
 
 _log = logging.getLogger(__name__)
 
@@ -36,57 +36,6 @@ _MOST_FILES = 64
 _ROOT_S = 10.0
 _MOST_FOLDERS = 1_000
 _MOST_AT_ONCE = 4
-#: The harness of each name that others have for it.
-_HARNESSES = {
-    "claude": "claude_code",
-    "claude-code": "claude_code",
-    "codex": "codex",
-    "codex-cli": "codex",
-    "hermes": "hermes",
-    "hermes-agent": "hermes",
-    "pi": "pi",
-    "pi-agent": "pi",
-    "pi-coding-agent": "pi",
-}
-
-
-class Evidence(Struct, frozen=True, kw_only=True):
-    """Lines of a document and who is recorded to have written them.
-
-    Attributes:
-        start: From 1, as is `end`, which is included.
-        who: `ai`, `human`, `mixed` or `unknown`.
-        tool: As the record names the agent; `harness` is our name for it, "" if it has none.
-        session_ids: What may name the session; see `is_of`.
-        keys: Of git-ai: digests of the session's id.
-        tool_use_id: The call that wrote the lines, where it is recorded.
-        ts_us: They were written no later.
-        path: Of the file they were written in, from the project's root.
-        prompt: What the user asked, where it is recorded.
-    """
-
-    start: int
-    end: int
-    kind: Literal["git-ai", "agent-trace"]
-    who: str
-    tool: str
-    harness: str
-    session_ids: tuple[str, ...]
-    keys: tuple[str, ...] = ()
-    tool_use_id: str = ""
-    url: str = ""
-    model: str = ""
-    ts_us: int | None = None
-    path: str = ""
-    prompt: str = ""
-
-    def is_of(self, session_id: str) -> bool:
-        """Return whether this speaks of a session of ours, by its id or a digest of it."""
-        if session_id.partition("@")[0] in self.session_ids:
-            return True
-        named = () if self.session_ids else self.keys
-        tools = [self.tool] if self.tool else ["claude", "codex", "pi", "hermes"]
-        return any(key in named for tool in tools for key in git_notes.keys_of(tool, session_id))
 
 
 class Findings(Struct, frozen=True, kw_only=True):
@@ -104,17 +53,6 @@ class Findings(Struct, frozen=True, kw_only=True):
     is_complete: bool
 
 
-class _Known(Struct, frozen=True, kw_only=True):
-    """What git says of some lines of a committed file."""
-
-    place: git_lines.Place
-    first: int = 1
-    last: int = 0
-    texts: Sequence[str] = ()
-    blame: Blame = Blame(origins={}, until_us={})
-    notes: dict[str, git_notes.Note] = {}
-
-
 class GitEvidence:
     """Asks git and the records beside it; keeps what it learned of the last files."""
 
@@ -123,9 +61,10 @@ class GitEvidence:
         self._patience_s = patience_s
         self._longest_s = longest_s
         self._guard = threading.Lock()
-        self._asked: dict[tuple[str, int, int], Future[_Known | None]] = {}
+        self._asked: dict[tuple[str, int, int], Future[Known | None]] = {}
         self._roots: dict[str, tuple[str, float]] = {}
-        self._known: OrderedDict[tuple[git_lines.Place, int, int], _Known] = OrderedDict()
+        self._views: OrderedDict[object, View] = OrderedDict()
+        self._known: OrderedDict[tuple[git_lines.Place, int, int], Known] = OrderedDict()
 
     def line_times(
         self, path: Path, lines: Sequence[str] | None = None, first: int = 1, last: int = 0
@@ -144,24 +83,34 @@ class GitEvidence:
             first: From 1.
             last: Included; 0 is the last there is.
         """
-        saved = _saved(path)
-        lines = lines if lines is not None else saved[0]
+        lines = _lines_on_disk(path) if lines is None else lines
         last = min(last or len(lines), len(lines))
         first = max(first, 1)
         if first > last:
             return Findings(times=(), evidence=(), is_complete=True)
         known, is_complete = self._wait(path, lines, first, last)
-        now = _now(known, lines, saved)
-        times = tuple(
-            now.until_us.get(origin.commit) if origin else None
-            for origin in now.origins[first - 1 : last]
-        )
-        witnesses = _witnesses(known, now, path)
+        view = self._view(path, lines, known)
         return Findings(
-            times=times,
-            evidence=tuple(_gathered(witnesses[first - 1 : last], first)),
+            times=view.times[first - 1 : last],
+            evidence=tuple(gathered(view.witnesses[first - 1 : last], first)),
             is_complete=is_complete,
         )
+
+    def _view(self, path: Path, lines: Sequence[str], known: Known | None) -> View:
+        """Return what is known of each line of a document; kept while nothing changes."""
+        folder = project_of(path, known)
+        stamps = agent_trace.stamps_of(folder) if folder else ()
+        version = (known.place, known.first, known.last) if known else None
+        key = (path, hash(tuple(lines)), len(lines), version, stamps)
+        with self._guard:
+            view = self._views.get(key)
+        if view is None:
+            view = view_of(path, lines, known, folder, stamps)
+            with self._guard:
+                self._views[key] = view
+                while len(self._views) > _MOST_FILES:
+                    self._views.popitem(last=False)
+        return view
 
     def close(self) -> None:
         """End what still runs."""
@@ -169,7 +118,7 @@ class GitEvidence:
 
     def _wait(
         self, path: Path, lines: Sequence[str], first: int, last: int
-    ) -> tuple[_Known | None, bool]:
+    ) -> tuple[Known | None, bool]:
         deadline = time.monotonic() + self._patience_s
         key = (os.fspath(path), (first - 1) // _STEP, (last - 1) // _STEP)
         future = self._begin(key, lambda: self._learn(path, lines, first, last))
@@ -181,8 +130,8 @@ class GitEvidence:
             return None, False
 
     def _begin(
-        self, key: tuple[str, int, int], learn: Callable[[], _Known | None]
-    ) -> "Future[_Known | None] | None":
+        self, key: tuple[str, int, int], learn: Callable[[], Known | None]
+    ) -> "Future[Known | None] | None":
         """Return what is being found out, by a thread of its own; None when too much already is."""
         with self._guard:
             future = self._asked.get(key)
@@ -200,10 +149,10 @@ class GitEvidence:
     def _work(
         self,
         key: tuple[str, int, int],
-        future: "Future[_Known | None]",
-        learn: Callable[[], _Known | None],
+        future: "Future[Known | None]",
+        learn: Callable[[], Known | None],
     ) -> None:
-        found: _Known | None = None
+        found: Known | None = None
         try:
             found = learn()
         except Exception:
@@ -213,7 +162,7 @@ class GitEvidence:
                 del self._asked[key]
             future.set_result(found)
 
-    def _learn(self, path: Path, lines: Sequence[str], first: int, last: int) -> _Known | None:
+    def _learn(self, path: Path, lines: Sequence[str], first: int, last: int) -> Known | None:
         deadline = time.monotonic() + self._longest_s
         root = self._root(git_lines.folder_of(path), deadline)
         place = git_lines.place_of(path, root, deadline) if root else None
@@ -242,7 +191,7 @@ class GitEvidence:
         lines: Sequence[str],
         first: int,
         last: int,
-    ) -> _Known | None:
+    ) -> Known | None:
         with self._guard:
             mine = [one for one in self._known.values() if one.place == place]
         for one in mine:
@@ -251,7 +200,7 @@ class GitEvidence:
                 return one
         return None
 
-    def _keep(self, known: _Known) -> None:
+    def _keep(self, known: Known) -> None:
         with self._guard:
             self._known[known.place, known.first, known.last] = known
             while len(self._known) > _MOST_FILES:
@@ -264,8 +213,8 @@ def _asked_of_git(
     first: int,
     last: int,
     deadline: float,
-) -> _Known:
-    nothing = _Known(place=place)
+) -> Known:
+    nothing = Known(place=place)
     blob = git_lines.blob_of(place, deadline)
     texts = git_lines.text_of(place, blob, deadline) if blob else None
     if blob is None or not texts:
@@ -276,7 +225,7 @@ def _asked_of_git(
     if blame is None:
         return nothing
     notes = git_notes.notes_of(place, blame.until_us, deadline) if place.notes else {}
-    return _Known(
+    return Known(
         place=place,
         first=low,
         last=high,
@@ -297,105 +246,8 @@ def _stretch(lines: Sequence[str], first: int, last: int, texts: Sequence[str]) 
     return low + 1, min(high, len(texts))
 
 
-def _saved(path: Path) -> tuple[list[str], int | None]:
-    """Return the lines of a file and when it was written."""
+def _lines_on_disk(path: Path) -> list[str]:
     with contextlib.suppress(OSError, ValueError):
-        if path.is_file():
-            stamp = path.stat().st_mtime_ns // 1_000
-            text = path.read_bytes().decode("utf-8", "surrogateescape").removeprefix("\ufeff")
-            return text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), stamp
-    return [], None
-
-
-def _now(
-    known: _Known | None, lines: Sequence[str], saved: tuple[list[str], int | None]
-) -> agent_trace.Now:
-    origins: list[Origin | None] = [None] * len(lines)
-    if known is not None:
-        for i, j in pairs(known.texts, lines):
-            origins[j] = known.blame.origins.get(i + 1)
-    return agent_trace.Now(
-        lines=lines,
-        origins=origins,
-        until_us=known.blame.until_us if known else {},
-        saved_us=saved[1] if list(lines) == saved[0] else None,
-    )
-
-
-def _witnesses(
-    known: _Known | None, now: agent_trace.Now, path: Path
-) -> list[tuple[str, git_notes.Author | agent_trace.Range, int | None, str] | None]:
-    """Return what is recorded of each line: git-ai's notes first, then Agent Trace records."""
-    found: list[tuple[str, git_notes.Author | agent_trace.Range, int | None, str] | None]
-    found = [None] * len(now.lines)
-    root, name = (Path(known.place.root), known.place.path) if known else _project(path)
-    for start, end, record in agent_trace.claims(agent_trace.ranges_of(root, name), now):
-        found[start:end] = [("agent-trace", record, record.ts_us, record.path)] * (end - start)
-    for n, origin in enumerate(now.origins):
-        note = known.notes.get(origin.commit) if known and origin else None
-        author = note.author(origin.path, origin.line) if note and origin else None
-        if author is not None and origin is not None:
-            found[n] = ("git-ai", author, now.until_us.get(origin.commit), origin.path)
-    return found
-
-
-def _project(path: Path) -> tuple[Path, str]:
-    """Return the nearest folder with Agent Trace records above a file, and its path from there."""
-    real = Path(git_lines.resolved(path))
-    with contextlib.suppress(OSError, ValueError):
-        for folder in real.parents:
-            if (folder / agent_trace.FOLDER).is_dir():
-                return folder, real.relative_to(folder).as_posix()
-    return real.parent, real.name
-
-
-def _gathered(
-    witnesses: Sequence[tuple[str, git_notes.Author | agent_trace.Range, int | None, str] | None],
-    first: int,
-) -> list[Evidence]:
-    found: list[Evidence] = []
-    start = 0
-    for n in range(1, len(witnesses) + 1):
-        if n < len(witnesses) and witnesses[n] == witnesses[start]:
-            continue
-        witness = witnesses[start]
-        if witness is not None:
-            found.append(_evidence(witness, first + start, first + n - 1))
-        start = n
-    return found
-
-
-def _evidence(
-    witness: tuple[str, git_notes.Author | agent_trace.Range, int | None, str], start: int, end: int
-) -> Evidence:
-    _, record, ts_us, path = witness
-    harness = _HARNESSES.get(record.tool.lower().replace("_", "-").replace(" ", "-"), "")
-    if isinstance(record, git_notes.Author):
-        return Evidence(
-            start=start,
-            end=end,
-            kind="git-ai",
-            who=record.who,
-            tool=record.tool,
-            harness=harness,
-            session_ids=(record.session_id,) if record.session_id else (),
-            keys=(record.key,),
-            model=record.model,
-            ts_us=ts_us,
-            path=path,
-            prompt=record.prompt,
-        )
-    return Evidence(
-        start=start,
-        end=end,
-        kind="agent-trace",
-        who=record.who,
-        tool=record.tool,
-        harness=harness,
-        session_ids=record.session_ids,
-        tool_use_id=record.tool_use_id,
-        url=record.url,
-        model=record.model,
-        ts_us=ts_us,
-        path=path,
-    )
+        text = read_text(path) if path.is_file() else None
+        return lines_of(text) if text is not None else []
+    return []

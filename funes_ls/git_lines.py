@@ -13,10 +13,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from funes_ls.indexer.git import ask_git
+from funes_ls.source_text import MAX_BYTES, decoded
 
 NOTES_REF = "refs/notes/ai"
-#: Files larger than this are not asked about.
-_LARGEST_BYTES = 16 << 20
 _HEADER = re.compile(rb"([0-9a-f]{40,64}) (\d+) (\d+) (\d+)")
 _ESCAPE = re.compile(rb'\\([0-7]{3}|[abfnrtv"\\])')
 _ESCAPED = {b"a": 7, b"b": 8, b"t": 9, b"n": 10, b"v": 11, b"f": 12, b"r": 13}
@@ -139,7 +138,7 @@ def _entry(place: Place, path: str, deadline: float) -> Blob | None:
         fields = about.split()
         is_file = len(fields) == 4 and fields[0].startswith(b"100") and fields[1] == b"blob"
         if is_file and os.fsdecode(name) == path:
-            small = fields[3].isdigit() and int(fields[3]) <= _LARGEST_BYTES
+            small = fields[3].isdigit() and int(fields[3]) <= MAX_BYTES
             return Blob(path=path, sha=fields[2].decode()) if small else None
     return None
 
@@ -164,9 +163,9 @@ def text_of(place: Place, blob: Blob, deadline: float) -> list[str] | None:
     """Return the lines of a committed text, without their ends."""
     out = ask_git("cat-file", "blob", blob.sha, cwd=place.root, deadline=deadline)
     if out is None or b"\0" in out[:8_000]:
-        return None
-    text = out.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
-    return [line.removesuffix("\r") for line in text.split("\n")]
+        return None  # git counts the lines of what has NULs as bytes
+    text = decoded(out)
+    return None if text is None else [line.removesuffix("\r") for line in text.split("\n")]
 
 
 def blame_of(place: Place, blob: Blob, first: int, last: int, deadline: float) -> Blame | None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -76,6 +77,7 @@ def ask_git(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         ) as process:
             return _answer(process, stdin, left)
@@ -88,11 +90,11 @@ def _answer(process: subprocess.Popen[bytes], stdin: bytes, limit_s: float) -> b
         try:
             out, _ = process.communicate(stdin, timeout=limit_s)
         except subprocess.TimeoutExpired:
-            process.kill()
+            _kill(process)
             process.communicate()
             return None
         except BaseException:
-            process.kill()
+            _kill(process)
             raise
     return out if process.returncode == 0 else None
 
@@ -140,5 +142,13 @@ def end_running() -> None:
     with _guard:
         processes = list(_processes)
     for process in processes:
-        with contextlib.suppress(OSError):
+        _kill(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a process and what it may have started."""
+    with contextlib.suppress(OSError):
+        if sys.platform == "win32":
             process.kill()
+        elif process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
