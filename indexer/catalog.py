@@ -446,6 +446,24 @@ class Catalog:
             for table in ("sessions", "session_files", "sources", "embedded"):
                 self._db.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))
 
+    # Tables of others: file facts
+
+    def select(self, statement: str, args: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+        with self._lock:
+            return self._db.execute(statement, args).fetchall()
+
+    def change(self, statement: str, args: Sequence[Any] = ()) -> int:
+        """Make one change; return the row number it inserted, 0 when it inserted nothing."""
+        with self.transaction():
+            done = self._db.execute(statement, args)
+            return (done.lastrowid or 0) if done.rowcount > 0 else 0
+
+    def change_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Make a change once for every row."""
+        with self.transaction():
+            self._db.executemany(statement, rows)
+
     def get(self, key: str, default: Any = None) -> Any:
         """Return a counter or mark, or the default."""
         with self._lock:

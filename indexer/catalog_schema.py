@@ -7,6 +7,7 @@ import weakref
 from pathlib import Path
 
 from funes_ls.indexer.errors import BackendError, MemoryStateError
+from funes_ls.indexer.facts_schema import SCHEMA as _FACTS
 
 #: Number of the catalog's layout; a higher one is refused.
 FORMAT = 1
@@ -162,6 +163,9 @@ def _prepare(db: sqlite3.Connection, path: Path | None, *, writable: bool) -> No
         db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         db.execute("PRAGMA journal_mode = WAL")
         _make_tables(db)
+    if writable and not has_table(db, "facts_commands"):
+        for statement in _FACTS:
+            db.execute(statement)
     db.execute("PRAGMA synchronous = NORMAL")
     # Each thread that reads has a connection of its own.
     db.execute(f"PRAGMA cache_size = -{65536 if writable else 8192}")
@@ -172,6 +176,11 @@ def _prepare(db: sqlite3.Connection, path: Path | None, *, writable: bool) -> No
 
 def _has_tables(db: sqlite3.Connection) -> bool:
     return db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is not None
+
+
+def has_table(db: sqlite3.Connection, name: str) -> bool:
+    """Return whether a catalog has a table; those of older programs lack some."""
+    return db.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (name,)).fetchone() is not None
 
 
 def _make_tables(db: sqlite3.Connection) -> None:

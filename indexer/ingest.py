@@ -15,9 +15,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from funes_ls.indexer.calls.session import SessionFacts
 from funes_ls.indexer.catalog import Session, Source
 from funes_ls.indexer.chunk import chunk_id, chunks_of
-from funes_ls.indexer.facts import touched_paths
+from funes_ls.indexer.facts_touched import touched_paths
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import Chunk, Problem, SessionMeta, Turn
 from funes_ls.indexer.readahead import ReadAhead
@@ -169,9 +170,10 @@ class _SessionWriter:
         self._check_ids = self._is_rewrite = self._is_forgotten = False
         self._seen_ids: set[str] = set()
         self._seen_turns: set[str] = set()
-        self._batch: list[tuple[Turn, list[Chunk]]] = []
+        self._batch: list[tuple[Turn, list[Chunk], int | None]] = []
         self._batch_rows = 0
         self._files: dict[str, None] = {}
+        self._facts: SessionFacts | None = None
         self._workdir = ""
         self._new = self._total = self._removed = 0
         self._problems: list[Problem] = []
@@ -222,6 +224,11 @@ class _SessionWriter:
         left_over = not known and self._memory.catalog.has_pending(self._session_id)
         self._check_ids = known or left_over or self._session_id != turn.session_id
         self._is_rewrite = left_over or (known and not self._is_tail and self._same_source())
+        if not self._is_forgotten:
+            catalog = self._memory.catalog
+            self._facts = SessionFacts.begun(
+                catalog, self._session_id, meta.cwd, is_tail=self._is_tail
+            )
 
     def _claimed(self, session_id: str) -> str:
         """Return the id to store under: the trace's own unless another living trace has it."""
@@ -254,7 +261,7 @@ class _SessionWriter:
         if rows:
             self._state.turns += 1
             self._total += len(rows)
-            self._batch.append((turn, rows))
+            self._batch.append((turn, rows, when))
             self._batch_rows += len(rows)
         if self._batch_rows >= _BATCH_ROWS:
             self._flush()
@@ -279,25 +286,31 @@ class _SessionWriter:
         """Queue the batch: what is stored already stays, what would collide gets its own ids."""
         stored = self._stored_texts()
         fresh: list[Chunk] = []
-        for turn, rows in self._batch:
+        for turn, rows, when in self._batch:
             repeated = turn.turn_uuid in self._seen_turns
             self._seen_turns.add(turn.turn_uuid)
-            for row in self._settled(turn, rows, stored, repeated=repeated):
+            settled = self._settled(turn, rows, stored, repeated=repeated)
+            for row in settled:
                 stored[row.id] = row.text
                 fresh.append(row)
+            if self._facts is not None:
+                uuid = settled[-1].turn_uuid if settled else turn.turn_uuid
+                self._facts.add(turn, turn_uuid=uuid, ts_us=when, thinking=self._thinking)
         if fresh:
             self._new += self._memory.queue(
                 fresh, started_us=self._state.ended_us, subagent=self._unit.subagent
             )
+        if self._facts is not None:
+            self._facts.flush()
         self._batch, self._batch_rows = [], 0
 
     def _stored_texts(self) -> dict[str, str]:
         """Return the texts stored under the batch's ids, asking only where some may be."""
-        turns = [turn.turn_uuid for turn, _ in self._batch]
+        turns = [turn.turn_uuid for turn, *_ in self._batch]
         repeats = len(set(turns)) < len(turns) or not self._seen_turns.isdisjoint(turns)
         if not (repeats or self._check_ids):
             return {}
-        ids = [row.id for _, rows in self._batch for row in rows]
+        ids = [row.id for _, rows, _ in self._batch for row in rows]
         return {row.id: row.text for row in self._memory.rows(ids)}
 
     def _settled(
@@ -344,6 +357,8 @@ class _SessionWriter:
             if self._session_id and self._state.chunks:
                 catalog.put_session(self._session_record())
                 catalog.put_files(self._session_id, self._files)
+                if self._facts is not None and not self._failed:
+                    self._facts.finish()
             if not self._failed:
                 catalog.put_source(self._source_record())
             (catalog.add_problems if self._is_tail else self._put_problems)(self._problems)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from funes_ls.indexer import dataset as lance
+from funes_ls.indexer import facts_tables
 from funes_ls.indexer import memory_repair as repair
 from funes_ls.indexer.catalog import Catalog
 from funes_ls.indexer.dataset import Dataset
@@ -336,6 +337,7 @@ class Memory(MemoryView):
         with self.catalog.transaction():
             self.catalog.add_tombstone(session_id)
             self.catalog.add_removals(ids)
+            facts_tables.forget(self.catalog, session_id)
             self.catalog.forget_session(session_id)
         self.remove(ids)
         self.commit_words()

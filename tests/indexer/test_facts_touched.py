@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from funes_ls.indexer.facts import touched_paths
+from funes_ls.indexer.facts_touched import touched_paths
 from funes_ls.indexer.model import Block
 
 PATCH = (

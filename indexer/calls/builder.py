@@ -1,0 +1,176 @@
+"""Follows a session block by block: pairs calls with answers, and answers with who asked.
+
+Nothing counts before its answer came. The state is small and can be kept between two readings.
+"""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Struct
+
+from funes_ls.indexer.calls.call import Call
+from funes_ls.indexer.calls.extract import facts_of
+from funes_ls.indexer.facts_tables import CallFacts, Provenance
+
+#: Openings of user texts that a harness wrote.
+_WRITTEN = (
+    "# AGENTS.md",
+    "# Context from my IDE",
+    "Caveat: The messages below",
+    "[Request interrupted",
+    "This session is being continued from a previous conversation",
+    "<INSTRUCTIONS>",
+    "<permissions",
+    "<skill>",
+)
+_TAG = re.compile(r"<(?!command-)[a-z]+[-_][a-z_-]*[ >]")
+_CWD = re.compile(r"<cwd>([^<\n]{1,1000})</cwd>")
+#: Calls without an answer that are still waited for.
+_MOST_OPEN = 64
+_MOST_CHARS = 4_000_000
+
+
+class Piece(Struct, frozen=True, kw_only=True):
+    """A block with all that is known of it from a trace or from stored rows.
+
+    Attributes:
+        text: As it is stored: trimmed, without the label of tool blocks.
+    """
+
+    turn_uuid: str
+    parent_uuid: str | None
+    seq: int
+    block_idx: int
+    ts_us: int | None
+    role: str
+    block_type: str
+    tool_name: str | None
+    tool_use_id: str | None
+    text: str
+
+
+class _Open(Struct, kw_only=True):
+    """A call that was not answered yet."""
+
+    at: Provenance
+    id: str | None
+    tool: str | None
+    text: str
+    batch: int = 0
+
+
+class State(Struct, kw_only=True):
+    """What goes on between two readings of a session.
+
+    Attributes:
+        batch: Grows with each call that comes after an answer or a prompt.
+        answered: Whether one of these has come since the last call.
+        chain: Turn of the last answer, and the turn of the call that it was for.
+    """
+
+    open: list[_Open] = []
+    batch: int = 0
+    answered: bool = False
+    chain: tuple[str, str] = ("", "")
+    ask: str = ""
+    reason: str = ""
+    cwd: str = ""
+
+
+class FactsBuilder:
+    """Gives the facts of a session as its blocks come by."""
+
+    def __init__(self, cwd: str, state: bytes = b"") -> None:
+        """Begin, or go on from a kept state."""
+        self._state = _decoded(state)
+        self._state.cwd = cwd or self._state.cwd
+
+    @property
+    def state(self) -> bytes:
+        """Return what is to be kept for the next reading."""
+        return msgspec.json.encode(self._state)
+
+    def add(self, piece: Piece) -> Iterator[CallFacts]:
+        """Take a block and yield what is known by it."""
+        if piece.block_type == "tool_use":
+            self._begin(piece)
+        elif piece.block_type == "tool_result":
+            yield from self._answer(piece)
+        elif piece.role == "assistant":
+            self._state.reason = piece.turn_uuid
+        elif piece.role == "user" and piece.block_type == "text":
+            self._prompt(piece)
+
+    def _prompt(self, piece: Piece) -> None:
+        if not self._state.cwd and (found := _CWD.search(piece.text[:4000])):
+            self._state.cwd = found[1].strip()
+        opening = piece.text[:200].lstrip()
+        if not opening.startswith(_WRITTEN) and not _TAG.match(opening):
+            self._state.ask, self._state.reason = piece.turn_uuid, ""
+            self._state.answered = True  # who is asked anew has no answers to wait for
+
+    def _begin(self, piece: Piece) -> None:
+        state = self._state
+        at = Provenance(
+            turn_uuid=piece.turn_uuid,
+            seq=piece.seq,
+            block_idx=piece.block_idx,
+            ts_us=piece.ts_us,
+            ask_turn_uuid=state.ask,
+            reason_turn_uuid=state.reason,
+        )
+        if state.answered:
+            state.batch, state.answered = state.batch + 1, False
+        if len(piece.text) <= _MOST_CHARS:
+            state.open.append(
+                _Open(
+                    at=at,
+                    id=piece.tool_use_id,
+                    tool=piece.tool_name,
+                    text=piece.text,
+                    batch=state.batch,
+                )
+            )
+        del state.open[:-_MOST_OPEN]
+
+    def _answer(self, piece: Piece) -> Iterator[CallFacts]:
+        self._state.answered = True
+        call = self._matching(piece)
+        if call is None:
+            return
+        self._state.open.remove(call)
+        self._state.chain = (piece.turn_uuid, call.at.turn_uuid)
+        found = facts_of(
+            Call(tool=call.tool or "", text=call.text, output=piece.text, cwd=self._state.cwd)
+        )
+        if found.events or found.command:
+            yield CallFacts(
+                at=call.at,
+                events=found.events,
+                command=found.command,
+                exit_status=found.exit_status,
+            )
+
+    def _matching(self, piece: Piece) -> _Open | None:
+        """Return the call an answer is for: by its id, else by its turn, else by order.
+
+        Rows have no ids. There an answer follows its call (or another answer to the same turn)
+        where turns name their parents; elsewhere it is for the first open call of the last batch.
+        """
+        state = self._state
+        if piece.tool_use_id is not None and any(one.id is not None for one in state.open):
+            return next((one for one in state.open if one.id == piece.tool_use_id), None)
+        named = [one for one in state.open if piece.tool_name in (None, one.tool)]
+        parent = piece.parent_uuid
+        if parent and parent == state.chain[0]:
+            parent = state.chain[1]
+        asked = [one for one in named if one.at.turn_uuid == parent]
+        return next(iter(asked or [one for one in named if one.batch == state.batch]), None)
+
+
+def _decoded(state: bytes) -> State:
+    try:
+        return msgspec.json.decode(state, type=State) if state else State()
+    except msgspec.DecodeError:
+        return State()

@@ -1,0 +1,48 @@
+"""From a call and its answer to the facts in it."""
+
+from msgspec import Struct
+
+from funes_ls.indexer.calls.call import Call, word
+from funes_ls.indexer.calls.outcome import Outcome, changed_nothing, outcome_of
+from funes_ls.indexer.calls.patch import find_patch, patch_events
+from funes_ls.indexer.calls.shell import script_events, script_of
+from funes_ls.indexer.calls.tools import EDITOR_COMMANDS, tool_events
+from funes_ls.indexer.facts import FileEvent
+
+#: A command of a call that is still running has no status yet.
+_RUNNING = ("Process running with session ID", "Command running in background")
+_HEAD_CHARS = 600
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """What a call comes to; `command` is "" where none was run."""
+
+    events: tuple[FileEvent, ...] = ()
+    command: str = ""
+    exit_status: int | None = None
+
+
+def facts_of(call: Call) -> Found:
+    """Return what an answered call did to files, or saw of them, and what it ran."""
+    args = call.args()
+    outcome = outcome_of(call.output)
+    script = "" if word(args, "command") in EDITOR_COMMANDS else script_of(args)
+    if script:
+        return _of_script(call, args, script, outcome)
+    patch = find_patch(word(args, "patch", "input", "patchText", "diff"))
+    if patch:
+        events = () if changed_nothing(outcome) else patch_events(patch, call.cwd)
+        return Found(events=tuple(events))
+    return Found(events=tuple(tool_events(call, args, outcome)))
+
+
+def _of_script(call: Call, args: dict[str, object], script: str, outcome: Outcome) -> Found:
+    if outcome.refused:
+        return Found()
+    folder = word(args, "workdir", "cwd", "working_directory", "directory", "dir") or ""
+    events = script_events(script, outcome, call.cwd, folder=folder)
+    is_running = any(mark in outcome.text[:_HEAD_CHARS] for mark in _RUNNING)
+    status = outcome.exit_status
+    if status is None and outcome.ok and not is_running:
+        status = 0
+    return Found(events=tuple(events), command=script, exit_status=status)

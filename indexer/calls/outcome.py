@@ -1,0 +1,122 @@
+"""Whether a call succeeded, as its answer tells."""
+
+import re
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+#: How answers begin of calls that did nothing, whatever the tool.
+_REFUSED = re.compile(
+    r"\s*(?:<tool_use_error>|<error>|Error\b|error:|\[Request interrupted|ENOENT|EACCES|EISDIR"
+    r"|The user doesn't want|The user rejected|User rejected|Permission (?:to|for|denied)"
+    r"|Claude requested permissions|This command requires approval|Operation aborted"
+    r"|(?:Tool )?(?:call|execution|use) (?:was )?(?:failed|aborted|cancelled|rejected|denied)"
+    r"|Tool \S+ not found|No such tool|Unknown tool|InputValidationError|Validation failed"
+    r"|exec_command failed|failed to parse|patch rejected|execution error|unsupported call"
+    r"|aborted by user|rejected by user|Command (?:blocked|aborted|cancelled|timed out)"
+    r"|apply_patch verification failed|Traceback \(most recent)",
+    re.IGNORECASE,
+)
+#: How answers of file tools go that changed nothing.
+_UNCHANGED = re.compile(
+    r"String (?:to replace )?not found|has not been read|modified since|been unexpectedly modified"
+    r"|Could not find (?:the )?(?:exact )?(?:text|old|string|match)|No changes (?:to make|made)"
+    r"|No match(?:es)? found|old_(?:string|str) (?:not found|was not found|and new)|did not appear"
+    r"|verification failed|Found \d+ (?:matches|occurrences)|must be unique|not unique"
+    r"|No replacement was performed|(?:Failed|Unable|Could not) to|Invalid (?:Context|patch)"
+    r"|(?:No such|does not exist|not exist|is a directory|Permission denied|Access denied)"
+    r"|produced no changes?|would produce identical",
+    re.IGNORECASE,
+)
+_EXIT = re.compile(
+    r"(?:^|\n)(?:Process exited with code|Exit code:?|exit status|Command exited with code"
+    r"|exited with code) (-?\d{1,5})\b"
+)
+_CODEX_BODY = re.compile(r"(?:^|\n)Output:\n", re.IGNORECASE)
+_HEAD_CHARS = 600
+_LAST_CHARS = 300
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What an answer tells.
+
+    Attributes:
+        ok: The call did what it says.
+        text: What it printed, without what the harness put around it.
+        exit_status: Of a command, None where nothing tells it.
+        refused: It was not run at all.
+    """
+
+    ok: bool
+    text: str
+    exit_status: int | None = None
+    refused: bool = False
+
+
+def outcome_of(output: str) -> Outcome:
+    """Return what an answer tells of a call of any kind."""
+    wrapped = _unwrapped(output)
+    if wrapped is not None:
+        return wrapped
+    if _REFUSED.match(output) and not _EXIT.search(output[:_HEAD_CHARS]):
+        return Outcome(ok=False, text=output, refused=True)
+    status, text = _plain(output)
+    return Outcome(ok=not status, text=text, exit_status=status)
+
+
+def changed_nothing(outcome: Outcome) -> bool:
+    """Tell whether a file tool's answer says that nothing was changed."""
+    return not outcome.ok or _UNCHANGED.search(outcome.text[:_HEAD_CHARS]) is not None
+
+
+def _plain(output: str) -> tuple[int | None, str]:
+    """Return exit status and text of an answer that may name the status in its first lines."""
+    found = _EXIT.search(output[:_HEAD_CHARS]) or _EXIT.search(output[-_LAST_CHARS:])
+    if found is None:
+        return None, output
+    body = _CODEX_BODY.search(output[: _HEAD_CHARS * 2])
+    return int(found[1]), output[body.end() :] if body else output
+
+
+def _unwrapped(output: str) -> Outcome | None:
+    """Return what an answer in JSON tells, None when it is none that is known."""
+    if not output.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        value = msgspec.json.decode(output.encode("utf-8", "replace"))
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if isinstance(value, list):
+        return _of_parts(value)
+    return _of_object(value) if isinstance(value, dict) else None
+
+
+def _of_parts(value: list[Any]) -> Outcome | None:
+    texts = [part.get("text") for part in value if isinstance(part, dict)]
+    plain = [text for text in texts if isinstance(text, str)]
+    return outcome_of("\n".join(plain)) if plain and len(plain) == len(value) else None
+
+
+def _of_object(value: dict[str, Any]) -> Outcome | None:
+    metadata = value.get("metadata")
+    about = {**value, **metadata} if isinstance(metadata, dict) else value
+    status = next(
+        (about[key] for key in ("exit_code", "exitCode", "returncode") if key in about), None
+    )
+    status = status if isinstance(status, int) and not isinstance(status, bool) else None
+    text = next(
+        (value[key] for key in ("output", "content", "stdout") if isinstance(value.get(key), str)),
+        None,
+    )
+    said = value.get("success")
+    error = value.get("error")
+    if text is None and status is None and said is None and not error:
+        return None
+    failed = bool(status) or said is False or (bool(error) and said is not True)
+    inner = outcome_of(text) if text is not None and status is None and said is None else None
+    if inner is not None and not failed:
+        return inner
+    shown = text if text is not None else str(error or "")
+    refused = status is None and (failed or _REFUSED.match(shown) is not None)
+    return Outcome(ok=not failed and not refused, text=shown, exit_status=status, refused=refused)
