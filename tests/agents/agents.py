@@ -1,7 +1,6 @@
 """Finds real coding agents and runs them in a home of their own, against a scripted model alone."""
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
@@ -65,17 +64,22 @@ class Place(Struct, frozen=True, kw_only=True):
             "NO_COLOR": "1",
         }
 
-    def funes(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run the command line in this home, with the tiny model and no engine."""
-        env = {
-            **self.env(Path(sys.executable).parent),
+    def funes_env(self) -> dict[str, str]:
+        """Return what makes funes work in this home, with the tiny model and no engine."""
+        return {
             "FUNES_HOME": str(self.home / ".funes"),
             "FUNES_MODEL": str(tiny_model_dir()),
             "FUNES_ENGINE": "inline",
         }
+
+    def funes(
+        self, *words: str, folders: Sequence[Path] = (), more: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the command line, with further folders on its PATH and further variables."""
+        env = self.env(Path(sys.executable).parent, *folders)
         return subprocess.run(
             [str(Path(sys.executable).parent / "funes"), *words],
-            env=env,
+            env={**env, **self.funes_env(), **(more or {})},
             cwd=self.project,
             capture_output=True,
             text=True,
@@ -136,7 +140,9 @@ class Agent(Struct, frozen=True, kw_only=True):
         """Write what configuration it needs and return further variables."""
         raise NotImplementedError
 
-    def argv(self, prompt: str, *, resume: str, denied: bool, url: str) -> list[str]:
+    def argv(
+        self, prompt: str, *, url: str, resume: str, denied: bool, flags: Sequence[str]
+    ) -> list[str]:
         """Return its arguments for one question without a terminal."""
         raise NotImplementedError
 
@@ -164,21 +170,30 @@ class Agent(Struct, frozen=True, kw_only=True):
         resume: str = "",
         denied: bool = False,
         before: Callable[[ModelLog], None] = lambda log: None,
+        flags: Sequence[str] = (),
         more: Mapping[str, str] | None = None,
     ) -> Ran:
         """Put one question to the agent, whose model then says all of the replies.
 
         `resume` is the session to go on with, as `resumable` says; "" begins one. When `denied`,
-        nothing may be written. `before` is the scripted model's; `more` goes into the environment.
+        nothing may be written. `before` is the scripted model's. `flags` are further options of
+        the agent, `more` goes into its environment.
         """
         with ScriptedModel(replies, before=before) as model:
-            env = {**place.env(self.bin), **self.prepare(place, model.url), **(more or {})}
-            words = self.argv(prompt, resume=resume, denied=denied, url=model.url)
-            code, output = _run([str(self.bin / self.name), *words], cwd=place.project, env=env)
+            words = self.argv(prompt, url=model.url, resume=resume, denied=denied, flags=flags)
+            env = {**self.prepare(place, model.url), **(more or {})}
+            code, output = self.command(place, *words, more=env)
             before(model.log)
         assert not model.log.spare, f"{self.name} went on after the script's end: {output}"
         assert not model.left, f"{self.name} left {model.left} replies unasked: {output}"
         return Ran(returncode=code, output=output, log=model.log)
+
+    def command(
+        self, place: Place, *words: str, more: Mapping[str, str] | None = None
+    ) -> tuple[int, str]:
+        """Run its program with some arguments and return the exit code and what it wrote."""
+        env = {**place.env(self.bin), **(more or {})}
+        return _run([str(self.bin / self.name), *words], cwd=place.project, env=env)
 
 
 def _run(argv: list[str], *, cwd: Path, env: Mapping[str, str]) -> tuple[int, str]:
@@ -218,21 +233,25 @@ def records(trace: Path) -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-def digest_of(name: str) -> str:
-    """Return a hash of the pinned versions of an agent, "" when they are unknown."""
-    lock = PINNED / name / "package-lock.json"
-    return hashlib.sha256(lock.read_bytes()).hexdigest() if lock.is_file() else ""
+def lock_of(name: str) -> Path:
+    """Return the file that pins an agent's packages."""
+    return PINNED / name / "package-lock.json"
+
+
+def pinned_version(name: str) -> str:
+    """Return the version of an agent that the tests are made for."""
+    wanted = json.loads((PINNED / name / "package.json").read_bytes())["dependencies"]
+    return str(next(iter(wanted.values())))
 
 
 def need(agent: Agent) -> None:
     """Skip the test when an agent is not installed; fail it where the agent has to be there."""
     lock = INSTALLED / agent.name / "package-lock.json"
+    why = f"{agent.name} is not installed"
     if (agent.bin / agent.name).exists() and lock.is_file():
-        if hashlib.sha256(lock.read_bytes()).hexdigest() == digest_of(agent.name):
+        if lock.read_bytes() == lock_of(agent.name).read_bytes():
             return
         why = f"another version of {agent.name} is installed"
-    else:
-        why = f"{agent.name} is not installed"
     if agent.name in REQUIRED:
         pytest.fail(f"{agent.name} is required by FUNES_REQUIRE_AGENTS, but {why}")
     pytest.skip(f"{why} (scripts/install_agents.sh installs it)")

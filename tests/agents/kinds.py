@@ -1,6 +1,7 @@
 """The agents there are: how each is configured and called, and what its traces look like."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,13 @@ class Claude(Agent, frozen=True, kw_only=True):
             "ANTHROPIC_API_KEY": NO_KEY,
         }
 
-    def argv(self, prompt: str, *, resume: str, denied: bool, url: str) -> list[str]:
+    def argv(
+        self, prompt: str, *, url: str, resume: str, denied: bool, flags: Sequence[str]
+    ) -> list[str]:
         """Return the arguments: nobody is there to be asked, so what is not allowed is denied."""
         allowed = ["--allowedTools", "Bash,Edit,Write,Read"]
         session = ["--resume", resume] if resume else []
-        return ["-p", *session, *([] if denied else allowed), "--", prompt]
+        return ["-p", *session, *([] if denied else allowed), *flags, "--", prompt]
 
     def written(self, trace: Path, call_id: str) -> Written:
         """Return the record of a call; each block of a message has its own."""
@@ -65,7 +68,9 @@ class Codex(Agent, frozen=True, kw_only=True):
         (place.home / ".codex").mkdir(exist_ok=True)
         return {"CODEX_HOME": str(place.home / ".codex"), "SCRIPTED_KEY": NO_KEY}
 
-    def argv(self, prompt: str, *, resume: str, denied: bool, url: str) -> list[str]:
+    def argv(
+        self, prompt: str, *, url: str, resume: str, denied: bool, flags: Sequence[str]
+    ) -> list[str]:
         """Return the arguments, the provider among them."""
         provider = (
             f'{{name="scripted", base_url="{url}/v1", wire_api="responses",'
@@ -82,7 +87,7 @@ class Codex(Agent, frozen=True, kw_only=True):
         options = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
         may = ["-s", "read-only"] if denied else ["--dangerously-bypass-approvals-and-sandbox"]
         session = ["resume", resume] if resume else []
-        return [*options, "exec", "--skip-git-repo-check", *may, *session, prompt]
+        return [*options, "exec", "--skip-git-repo-check", *may, *flags, *session, prompt]
 
     def written(self, trace: Path, call_id: str) -> Written:
         """Return the place of a call: rollouts number what was said, and have no ids for it."""
@@ -138,11 +143,13 @@ class Pi(Agent, frozen=True, kw_only=True):
         (folder / "models.json").write_text(json.dumps(listed), encoding="utf-8")
         return {"PI_OFFLINE": "1", "PI_TELEMETRY": "0", "PI_SKIP_VERSION_CHECK": "1"}
 
-    def argv(self, prompt: str, *, resume: str, denied: bool, url: str) -> list[str]:
+    def argv(
+        self, prompt: str, *, url: str, resume: str, denied: bool, flags: Sequence[str]
+    ) -> list[str]:
         """Return the arguments; pi asks for no permissions."""
         assert not denied
         session = ["--session", resume] if resume else []
-        return ["--provider", "scripted", "--model", self.model, *session, "-p", prompt]
+        return ["--provider", "scripted", "--model", self.model, *session, *flags, "-p", prompt]
 
     def written(self, trace: Path, call_id: str) -> Written:
         """Return the entry of a call."""
