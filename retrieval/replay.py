@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from funes_ls.indexer.facts_lines import is_weak, line_key
 from funes_ls.retrieval.diff import Pairs, pairs
+from funes_ls.retrieval.sed import apply_sed
 
 #: The mark of a line that no known call wrote.
 NOBODY = -1
@@ -170,6 +171,7 @@ class _File:
         self._keys = keys
         self._is_kept = is_kept
         self._main: _Text | None = None
+        self._gone: _Text | None = None
         self._pieces: list[_Text] = []
         self._kept_lines = 0
 
@@ -183,7 +185,11 @@ class _File:
                 self._append(_lines(event.new), index)
             case "read":
                 self._read(event, index)
+            case "sed":
+                self._run_sed(event, index)
             case "delete":
+                # What is written there again soon is mostly what was there.
+                self._gone = self._main or self._gone
                 self._main, self._pieces = None, []
 
     def take_over(self, source: "_File", index: int) -> None:
@@ -234,6 +240,14 @@ class _File:
         if text is self._main:
             self._keep_state(index)
 
+    def _run_sed(self, event: Event, index: int) -> None:
+        for text in [self._main] if self._main else self._pieces:
+            after = apply_sed(text.lines, event.new, extended=event.every)
+            found = pairs(text.lines, after)
+            if len(found) < max(len(text.lines), len(after)):
+                self._put(text, 0, len(text.lines), after, index)
+        self._keep_state(index)
+
     def _read(self, event: Event, index: int) -> None:
         lines = _lines(event.new)
         if event.whole:
@@ -266,6 +280,8 @@ class _File:
         first, last = low + there[0][0] - there[0][1], low + there[-1][0] + 1
         last += len(lines) - 1 - there[-1][1]
         first, last = max(first, 0), min(last, len(main.lines))
+        if main.lines[first].lstrip() == lines[0]:  # stored texts begin without their spaces
+            lines = [main.lines[first], *lines[1:]]
         marks = _carried(main.lines[first:last], main.marks[first:last], lines)
         main.put(first, last, lines, _settled(marks))
         self._keep_state(index)
@@ -322,12 +338,11 @@ class _File:
 
     def _known_marks(self, lines: list[str]) -> list[int]:
         """Return who wrote a text's lines as far as they were there before."""
-        if self._main is not None:
-            return _carried(self._main.lines, self._main.marks, lines)
-        marks = [_NEW] * len(lines)
+        main = self._main or self._gone
+        marks = _carried(main.lines, main.marks, lines) if main else [_NEW] * len(lines)
         for piece in self._pieces:  # newer ones last: they know better
             for i, j in _solid(pairs(piece.lines, lines), lines, self._keys):
-                if marks[j] < 0 or piece.marks[i] != NOBODY:
+                if marks[j] == _NEW or piece.marks[i] != NOBODY:
                     marks[j] = piece.marks[i]
         return marks
 

@@ -167,9 +167,22 @@ def test_what_was_appended_is_of_its_turn() -> None:
     assert turns(PROGRAM + "# the end of it all\n", *events) == ["t1"] * 9 + ["t2"]
 
 
-def test_a_deleted_file_written_anew_is_of_the_new_turn() -> None:
-    events = [wrote("t1", PROGRAM), Did(turn="t2", kind="delete"), wrote("t3", PROGRAM)]
-    assert set(turns(PROGRAM, *events)) == {"t3"}
+def test_a_deleted_file_written_anew_keeps_the_authors_of_lines_that_come_back() -> None:
+    after = PROGRAM.replace("return 0", "return total")
+    events = [wrote("t1", PROGRAM), Did(turn="t2", kind="delete"), wrote("t3", after)]
+    assert turns(after, *events) == ["t1"] * 5 + ["t3"] + ["t1"] * 3
+
+
+def test_what_sed_changed_is_of_its_turn() -> None:
+    after = PROGRAM.replace("numbers", "texts")
+    events = [wrote("t1", PROGRAM), Did(turn="t2", kind="sed", new="s/numbers/texts/g")]
+    assert turns(after, *events) == ["t1"] * 3 + ["t2"] + ["t1"] * 3 + ["t2"] + ["t1"]
+
+
+def test_an_edit_that_did_not_fit_is_remembered_when_the_file_is_seen() -> None:
+    after = PROGRAM.replace("    return 0", "    flush_it_all()\n    return 0") + "one_more = 1\n"
+    edit = edited("t2", "what_nobody_saw()\n    return 0", "    flush_it_all()\n    return 0")
+    assert turns(after, wrote("t1", PROGRAM), edit, saw("t3", after))[5] == "t2"
 
 
 def test_a_renamed_file_keeps_its_authors() -> None:
