@@ -169,8 +169,8 @@ def _first_ask(messages: Any) -> str:
 def _ranges(text: str) -> tuple[tuple[int, int], ...]:
     found = []
     for part in text.split(","):
-        start, _, end = part.strip().partition("-")
-        if _is_number(start) and (not end or _is_number(end)):
+        start, dash, end = part.strip().partition("-")
+        if _is_number(start) and (_is_number(end) if dash else not end):
             found.append((int(start), int(end or start)))
     return tuple(found)
 
