@@ -1,10 +1,11 @@
 """Which repository a session's directory belongs to, asked of git once per directory."""
 
 import re
-import subprocess
+import time
 from collections.abc import Iterable
 from functools import lru_cache
-from pathlib import Path
+
+from funes_ls.indexer.git import ask_git
 
 _TIMEOUT_S = 2.0
 
@@ -28,22 +29,7 @@ def _identity(url: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _git_remotes(cwd: str) -> tuple[str, ...]:
-    """Ask git, with prompts and repository-run helpers off; () on any trouble."""
-    try:
-        if not Path(cwd).is_dir():
-            return ()
-        run = subprocess.run(
-            ["git", "-c", "core.fsmonitor=false", "-C", cwd, "remote", "-v"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT_S,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return ()
-    if run.returncode:
-        return ()
-    lines = (line.split() for line in run.stdout.splitlines())
+    """Ask git for the addresses of all remotes; () on any trouble."""
+    out = ask_git("remote", "-v", cwd=cwd, deadline=time.monotonic() + _TIMEOUT_S)
+    lines = (line.split() for line in (out or b"").decode("utf-8", "replace").splitlines())
     return tuple(dict.fromkeys(parts[1] for parts in lines if len(parts) >= 2))

@@ -35,3 +35,14 @@ def test_without_a_folder_the_trace_may_tell(cwd: str) -> None:
 
 def test_no_repository_is_no_identity(tmp_path: Path) -> None:
     assert repo_of(str(tmp_path)) == ""
+
+
+def test_variables_of_another_repository_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        git(tmp_path / name, "init", "-q")
+        git(tmp_path / name, "remote", "add", "origin", f"https://example.invalid/team/{name}")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "there" / ".git"))
+    assert repo_of(str(tmp_path / "here")) == "team/here"
