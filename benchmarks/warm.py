@@ -27,8 +27,10 @@ from funes_ls.indexer.memory_held import Moved
 from funes_ls.indexer.model import Chunk
 from funes_ls.retrieval.answers import RecallRequest
 from funes_ls.retrieval.get import get
+from funes_ls.retrieval.paths import normal
 from funes_ls.retrieval.recall import recall, recall_staged, recall_words
-from funes_ls.retrieval.related import touching
+from funes_ls.retrieval.related import by_facts
+from funes_ls.retrieval.same_file import Asked
 
 _THREADS = 4
 _APPENDED_ROWS = 20
@@ -74,7 +76,8 @@ def answers(memory: Memory, model: Embedder, rows: Sequence[Row], asked: Sequenc
     line("get", [once(get, row.session_id, row.turn_uuid, memory) for row in rows])
     catalog = memory.catalog
     touched = [catalog.files(one.session_id)[:1] for one in catalog.sessions(limit=200)]
-    line("sessions of a file", [once(touching, memory, file) for one in touched for file in one])
+    files = [Asked(path=normal(file)) for one in touched for file in one]
+    line("sessions of a file", [once(by_facts, memory, file) for file in files])
     with ThreadPoolExecutor(_THREADS) as pool:
         found = pool.map(lambda query: once(ask, query, memory, model), asked)
         line(f"recall, {_THREADS} threads", list(found))

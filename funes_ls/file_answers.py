@@ -1,40 +1,55 @@
-"""What sessions have to do with a file; whole files so far, not lines."""
+"""Says which sessions have to do with a file: `funes/related`."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from funes_ls.asked_file import asked_file
 from funes_ls.indexer.errors import UsageError
 from funes_ls.memories import Memories
-from funes_ls.protocol import (
-    RelatedAnswer,
-    RelatedParams,
-    RelatedSession,
-)
+from funes_ls.protocol import FilePassage, RelatedAnswer, RelatedParams, RelatedSession
+from funes_ls.source_text import read_text
 from funes_ls.uris import path_of
 
 if TYPE_CHECKING:
-    from funes_ls.indexer.catalog import Session
+    from funes_ls.indexer.memory import MemoryView
+    from funes_ls.retrieval.related import Related
+    from funes_ls.retrieval.related_talk import Names
+
+_MOST_CHARS = 2_000
 
 
 def related(params: RelatedParams, memories: Memories) -> RelatedAnswer:
-    """Return the sessions that touched a file, newest first.
+    """Return the sessions that have to do with a file, strongest relation first.
 
     Raises:
         UsageError: no file is named.
         MemoryStateError: see `Memories.reading`.
     """
-    from funes_ls.retrieval.related import touching
+    from funes_ls.retrieval.related import by_facts
 
     path = file_of(params.text_document.uri if params.text_document else "", params.path)
     name = params.memory or memories.settings.memory
-    with memories.reading(name) as memory:
-        found = touching(memory, path)
+    asked = asked_file(path)
+    with memories.reading(name) as memory, memory.snapshot() as now:
+        found = by_facts(now, asked)
+        if not params.facts_only:
+            from funes_ls.retrieval.related_talk import by_talk
+
+            known = {one.session.session_id for one in found}
+            talk = by_talk(now, asked, _names(path, params))
+            found += [one for one in talk if one.session.session_id not in known]
+        shown = found[: max(params.limit, 0)]
+        passages = {} if params.facts_only else _passages(now, shown, name)
         return RelatedAnswer(
             path=path,
             memory=name,
-            generation=memory.generation,
-            last_us=max((one.ended_us for one in found if one.ended_us is not None), default=None),
+            generation=now.generation,
             total=len(found),
-            sessions=tuple(_related(one, name) for one in found[: max(params.limit, 0)]),
+            last_us=max((one.last_us for one in found if one.last_us is not None), default=None),
+            sessions=tuple(
+                _session(one, passages.get(one.session.session_id), name) for one in shown
+            ),
         )
 
 
@@ -52,9 +67,45 @@ def file_of(uri: str, path: str) -> str:
     return found
 
 
-def _related(session: "Session", memory_name: str) -> RelatedSession:
+def _names(path: str, params: RelatedParams) -> "Names":
+    from funes_ls.retrieval.related_talk import names_of
+
+    lines = (params.range.start.line, params.range.end.line) if params.range else None
+    return names_of(path.replace("\\", "/"), _text(path), lines=lines)
+
+
+def _text(path: str) -> str:
+    """Return what a file holds, "" where it is not here or no text."""
+    file = Path(path)
+    try:
+        return (read_text(file) or "") if file.is_absolute() else ""
+    except (OSError, ValueError):
+        return ""
+
+
+def _passages(
+    memory: "MemoryView", shown: "Sequence[Related]", memory_name: str
+) -> dict[str, FilePassage]:
+    """Return, by session, the passage of the turn that says most about the file."""
+    from funes_ls.retrieval.answers import get_command
+    from funes_ls.retrieval.related_passages import texts_of
+
+    turns = {one.session.session_id: one.turn_uuid for one in shown if one.turn_uuid}
+    return {
+        session_id: FilePassage(
+            text=text[:_MOST_CHARS],
+            turn_uuid=turns[session_id],
+            get=get_command(session_id, turns[session_id], memory_name=memory_name),
+        )
+        for session_id, text in texts_of(memory, turns).items()
+        if text
+    }
+
+
+def _session(one: "Related", passage: FilePassage | None, memory_name: str) -> RelatedSession:
     from funes_ls.retrieval.answers import get_command
 
+    session = one.session
     return RelatedSession(
         session_id=session.session_id,
         harness=session.harness,
@@ -64,6 +115,11 @@ def _related(session: "Session", memory_name: str) -> RelatedSession:
         started_us=session.started_us,
         ended_us=session.ended_us,
         turns=session.turns,
-        relation="mentioned",
+        relation=one.relation,
+        edits=one.edits,
+        reads=one.reads,
+        mentions=one.mentions,
+        last_us=one.last_us,
         get=get_command(session.session_id, "", memory_name=memory_name),
+        passage=passage,
     )

@@ -267,7 +267,7 @@ class RelatedSession(Struct, frozen=True, kw_only=True):
 
     Attributes:
         relation: The strongest there is: `edited`, `read`, `mentioned` (in a call or its
-            output), `symbols` (names of the file are talked of) or `similar`.
+            output), `symbols` (names of the file came up) or `similar` (one did, elsewhere).
         edits, reads, mentions: How often.
         last_us: When it last had to do with the file, UTC microseconds.
         get: The command that shows where the session begins.

@@ -131,6 +131,11 @@ class Words:
                     terms.setdefault(form, 1.0)
         return {word: terms[word] for word in self._rarest(list(terms))}
 
+    def frequency(self, word: str) -> int:
+        """Return how many rows hold a word; of a name that is several, the rarest counts."""
+        terms = self._analyzer.analyze(uniform(word))
+        return min((int(self._searcher.doc_freq("text", term)) for term in terms), default=0)
+
     def _run(self, words: Any, query: LexicalQuery, limit: int) -> list[tuple[str, float]]:
         if words is None or limit < 1:
             return []

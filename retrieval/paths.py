@@ -5,6 +5,8 @@ import unicodedata
 from pathlib import Path
 
 _DRIVE = re.compile(r"[A-Za-z]:/")
+#: Where disks of Windows and of macOS are, whose names mean the same in either case.
+_CASELESS = re.compile(r"[A-Za-z]:/|/(?:Users|Volumes|mnt/[A-Za-z])/")
 
 
 def normal(path: str, *, base: str = "") -> str:
@@ -58,8 +60,14 @@ def munged(path: str) -> str:
     return re.sub(r"[^A-Za-z0-9]", "-", path.strip())
 
 
+def is_same(path: str, other: str) -> bool:
+    """Tell whether two normal paths are one, as their disk compares names."""
+    path, other = _fold_drive(path, other)
+    return path == other
+
+
 def _fold_drive(path: str, other: str) -> tuple[str, str]:
-    """Drop case where the first one lies on a Windows drive, whose names have none."""
-    if _DRIVE.match(path):
+    """Drop case where the first one lies on a disk whose names have none."""
+    if _CASELESS.match(path):
         return path.lower(), other.lower()
     return path, other

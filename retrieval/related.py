@@ -1,56 +1,115 @@
-"""Finds the sessions that have to do with a file."""
+"""Finds the sessions that have to do with a file, by what their calls did to it."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from msgspec import Struct
 
 from funes_ls.indexer.catalog import Catalog, Session
+from funes_ls.indexer.facts import CHANGES, Facts, Touch
 from funes_ls.indexer.memory import MemoryView
-from funes_ls.retrieval.paths import ends_with, is_absolute, is_under, normal
+from funes_ls.retrieval.paths import normal
+from funes_ls.retrieval.same_file import Asked, same_file, strength_of, with_places
+
+Relation = Literal["edited", "read", "mentioned", "symbols", "similar"]
+#: From the strongest down.
+ORDER: tuple[Relation, ...] = ("edited", "read", "mentioned", "symbols", "similar")
 
 
-def touching(memory: MemoryView, path: str, *, repos: Iterable[str] = ()) -> list[Session]:
-    """Return the sessions that touched a file, newest first.
+class Related(Struct, frozen=True, kw_only=True):
+    """A session that has to do with a file.
 
-    A file is known again when its checkout has moved or there are several: in the same repository
-    it is the one of the same path below the folder the session ran in.
+    Attributes:
+        relation: The strongest there is.
+        edits, reads, mentions: How often its calls changed, read and named the file.
+        last_us: When it last had to do with the file.
+        turn_uuid: The turn that says most about it, "" where none stands out.
+        score: How much what was said has to do with the file, where nothing was done to it.
+    """
+
+    session: Session
+    relation: Relation
+    edits: int = 0
+    reads: int = 0
+    mentions: int = 0
+    last_us: int | None = None
+    turn_uuid: str = ""
+    score: float = 0.0
+
+
+def by_facts(memory: MemoryView, asked: Asked) -> list[Related]:
+    """Return the sessions whose calls had to do with a file, strongest relation first.
 
     Args:
-        memory: Where they are listed.
-        path: Absolute, or the last names of one; folders find nothing.
-        repos: Repositories (`owner/name`) the file is in, where the caller knows; else they are
-            those of the sessions that ran in a folder above it.
+        memory: One moment of it.
+        asked: The file; a folder finds nothing.
     """
-    name = normal(path)
-    named = memory.catalog.files_named(name.rsplit("/", 1)[-1]) if name else []
-    if not named:
-        return []
-    same = {repo.lower() for repo in repos} or _repos_of(name, memory.catalog)
+    facts = Facts(memory.catalog)
+    paths = same_file(facts, memory.catalog, asked).all
+    touches: dict[str, list[Touch]] = defaultdict(list)
+    for touch in facts.touched([path.path_id for path in paths]):
+        touches[touch.session_id].append(touch)
+    found = [
+        _related(session, touches[session_id])
+        for session_id in touches
+        if (session := memory.catalog.session(session_id)) is not None
+    ]
+    # A call that failed, or whose facts are not made yet, still named the file.
+    found += [
+        Related(session=session, relation="mentioned", mentions=1, last_us=session.ended_us)
+        for session in _naming(memory.catalog, asked)
+        if session.session_id not in touches
+    ]
+    return ranked(found)
+
+
+def ranked(found: Iterable[Related]) -> list[Related]:
+    """Return sessions in the order of their relation; within one, the newest first."""
+    return sorted(
+        found,
+        key=lambda one: (
+            ORDER.index(one.relation),
+            -one.score,
+            -(one.last_us or 0),
+            one.session.session_id,
+        ),
+    )
+
+
+def _related(session: Session, touches: Sequence[Touch]) -> Related:
+    edits = [one for one in touches if one.kind in CHANGES]
+    reads = [one for one in touches if one.kind == "read"]
+    rest = [one for one in touches if one not in edits and one not in reads]
+    strongest = max(edits or reads or rest, key=lambda one: (one.last_us or 0, one.last_seq))
+    relation: Relation = "edited" if edits else "read" if reads else "mentioned"
+    last = max((one.last_us for one in touches if one.last_us is not None), default=None)
+    return Related(
+        session=session,
+        relation=relation,
+        edits=sum(one.count for one in edits),
+        reads=sum(one.count for one in reads),
+        mentions=sum(one.count for one in rest),
+        last_us=last if last is not None else session.ended_us,
+        turn_uuid=strongest.last_ask_turn_uuid or strongest.last_turn_uuid,
+    )
+
+
+def _naming(catalog: Catalog, asked: Asked) -> list[Session]:
+    """Return the sessions of which a call named the file as its target."""
+    places = catalog.places()
+    asked = with_places(asked, places)
     found = {
         session.session_id: session
-        for session, written in named
-        if _is_it(session, normal(written, base=session.cwd), name, same)
+        for name in asked.names
+        if name
+        for session, written in catalog.files_named(name)
+        if strength_of(
+            asked,
+            normal(written, base=session.cwd),
+            repos=session.repo.split(),
+            places=places,
+        )
+        in ("same", "repo")
     }
-    return sorted(found.values(), key=lambda one: (-(one.ended_us or 0), one.session_id))
-
-
-def _is_it(session: Session, file: str, name: str, repos: set[str]) -> bool:
-    if ends_with(file, name) if not is_absolute(name) else file == name:
-        return True
-    if not is_absolute(name) or not repos & set(session.repo.lower().split()):
-        return False
-    folder = normal(session.cwd)
-    if not is_absolute(file):
-        return ends_with(name, file)
-    return is_under(file, folder) and ends_with(name, file[len(folder.rstrip("/")) + 1 :])
-
-
-def _repos_of(name: str, catalog: Catalog) -> set[str]:
-    """Return the repositories of the sessions that ran in the innermost folder above a file."""
-    if not is_absolute(name):
-        return set()
-    above = [
-        (len(folder), repo)
-        for cwd, repo in catalog.places()
-        if is_under(name, folder := normal(cwd))
-    ]
-    innermost = max((length for length, _ in above), default=0)
-    return {one for length, repo in above if length == innermost for one in repo.lower().split()}
+    return list(found.values())

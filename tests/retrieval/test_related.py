@@ -1,13 +1,18 @@
-"""Which sessions touched a file, also after its checkout has moved."""
+"""Which sessions have to do with a file, how much, and also after its checkout has moved."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from funes_ls.indexer import facts_tables
 from funes_ls.indexer.catalog import Session
+from funes_ls.indexer.facts import EventKind, FileEvent
 from funes_ls.indexer.memory import Memory
-from funes_ls.retrieval.related import touching
+from funes_ls.retrieval.related import by_facts
+from funes_ls.retrieval.related_passages import texts_of
+from funes_ls.retrieval.related_talk import by_talk, names_of
+from funes_ls.retrieval.same_file import Asked
 from tests.retrieval.building import memory_of, said
 
 SESSIONS = {
@@ -18,6 +23,19 @@ SESSIONS = {
     "nowhere": ("", "", ["src/retry.py"]),
     "else": ("/work/api", "acme/api", ["tests/src/other.py", "src/retry.pyc"]),
 }
+SAID = {
+    "moved": "Why does parseRetryAfter drop the milliseconds?",
+    "here": "Retry twice.",
+    "below": "backoff_seconds and parseRetryAfter should share a clock.",
+    "other": "We call backoff_seconds in the web client too.",
+    "nowhere": "The process stops and starts.",
+    "else": "Look at retry.py first.",
+}
+CODE = """
+export async function parseRetryAfter(text) {}
+def backoff_seconds(n): pass
+class process: pass
+"""
 
 
 @pytest.fixture
@@ -28,11 +46,32 @@ def memory(funes_home: Path) -> Iterator[Memory]:
     ]
     with memory_of(
         funes_home,
-        [said(name, 0, "Retry twice.") for name in SESSIONS],
+        [said(name, 0, SAID[name], turn=f"ask-{name}") for name in SESSIONS],
         sessions=sessions,
         files={name: files for name, (_, _, files) in SESSIONS.items()},
     ) as made:
         yield made
+
+
+def did(memory: Memory, session: str, path: str, *kinds: EventKind, at: int) -> None:
+    """Add what calls of a session did to a file, one call each, from a moment on."""
+    facts_tables.begin(memory.catalog, session, anew=False)
+    calls = [
+        facts_tables.CallFacts(
+            at=facts_tables.Provenance(
+                turn_uuid=f"{session}-{at + n}",
+                seq=at + n,
+                block_idx=0,
+                ts_us=at + n,
+                ask_turn_uuid=f"ask-{session}",
+                reason_turn_uuid="",
+            ),
+            events=(FileEvent(kind=kind, path=path, new="x = 1\n"),),
+        )
+        for n, kind in enumerate(kinds)
+    ]
+    facts_tables.add(memory.catalog, session, calls)
+    facts_tables.finish(memory.catalog, session, b"")
 
 
 @pytest.mark.parametrize(
@@ -50,10 +89,81 @@ def memory(funes_home: Path) -> Iterator[Memory]:
         ("", []),
     ],
 )
-def test_sessions_are_found_by_the_file(memory: Memory, path: str, expected: list[str]) -> None:
-    assert [one.session_id for one in touching(memory, path)] == expected
+def test_a_call_that_names_a_file_mentions_it(
+    memory: Memory, path: str, expected: list[str]
+) -> None:
+    found = by_facts(memory, Asked(path=path))
+    assert [one.session.session_id for one in found] == expected
+    assert {one.relation for one in found} <= {"mentioned"}
 
 
 def test_a_checkout_that_no_session_ran_in_is_known_by_its_repository(memory: Memory) -> None:
-    found = touching(memory, "/new/place/src/retry.py", repos=["Acme/API"])
-    assert [one.session_id for one in found] == ["below", "here", "moved"]
+    found = by_facts(memory, Asked(path="/new/place/src/retry.py", repos=frozenset(("acme/api",))))
+    assert [one.session.session_id for one in found] == ["below", "here", "moved"]
+
+
+def test_editing_outranks_reading_and_that_naming_whatever_is_newer(memory: Memory) -> None:
+    did(memory, "moved", "/old/api/src/retry.py", "read", "edit", "write", "search", at=10)
+    did(memory, "here", "/work/api/src/retry.py", "read", "list", "read", at=20)
+    did(memory, "other", "/work/web/src/retry.py", "edit", at=30)
+    found = by_facts(memory, Asked(path="/work/api/src/retry.py"))
+    assert [(one.session.session_id, one.relation) for one in found] == [
+        ("moved", "edited"),
+        ("here", "read"),
+        ("below", "mentioned"),
+    ]
+    assert [(one.edits, one.reads, one.mentions) for one in found] == [
+        (2, 1, 1),
+        (0, 2, 1),
+        (0, 0, 1),
+    ]
+    assert [one.last_us for one in found] == [13, 22, 3]
+    assert found[0].turn_uuid == "ask-moved"
+    assert texts_of(memory, {"moved": "ask-moved", "here": "gone"}) == {
+        "moved": SAID["moved"],
+        "here": "",
+    }
+
+
+def test_names_that_come_up_relate_more_in_the_same_repository(memory: Memory) -> None:
+    asked = Asked(path="/work/api/src/retry.py")
+    found = by_talk(memory, asked, names_of(asked.path, CODE))
+    relations = {one.session.session_id: one.relation for one in found}
+    assert relations == {
+        **dict.fromkeys(("below", "moved", "else"), "symbols"),
+        "other": "similar",
+    }
+    assert (found[0].session.session_id, found[0].turn_uuid) == ("below", "ask-below")
+    assert found[-1].session.session_id == "other"
+
+
+def test_a_range_has_names_of_its_own(memory: Memory) -> None:
+    text = "total = 1\nwait = backoff_seconds(total)\nclass process: pass\n"
+    names = names_of("/x/main.py", text, lines=(1, 1))
+    assert (names.file, names.inside) == ("", ("backoff_seconds",))
+    found = by_talk(memory, Asked(path="/x/main.py"), names)
+    assert [one.session.session_id for one in found] == ["below", "other"]
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("    async def fetch_page(self):", "fetch_page"),
+        ("pub(crate) fn tile_count() -> u8 {", "tile_count"),
+        ("export default class PagerView {", "PagerView"),
+        ("func (s *Server) Listen(addr string) {", "Listen"),
+        ("public static final class Broker {", "Broker"),
+        ("export const useGauge = () => {", "useGauge"),
+        ("  interface TileWriter {", "TileWriter"),
+        ("if define: x", None),
+        ("# a class of its own", None),
+    ],
+)
+def test_definitions_of_many_languages(line: str, name: str | None) -> None:
+    assert names_of("x", line).inside == ((name,) if name else ())
+
+
+@pytest.mark.parametrize("text", ["", "\0\0", "def " * 1000, "def \udcffx(", "x" * 100_000])
+def test_any_text_has_names_or_none(memory: Memory, text: str) -> None:
+    names = names_of('/work/api/src/a"b.py', text)
+    assert isinstance(by_talk(memory, Asked(path='/work/api/src/a"b.py'), names), list)
