@@ -77,6 +77,11 @@ def begin(catalog: Catalog, session_id: str, *, anew: bool) -> None:
         )
 
 
+def is_begun(catalog: Catalog, session_id: str) -> bool:
+    """Return whether facts can be added to a session's: `begin` was called and nobody forgot it."""
+    return bool(catalog.select("SELECT 1 FROM facts_sessions WHERE session_id = ?", (session_id,)))
+
+
 def finish(catalog: Catalog, session_id: str, state: bytes) -> None:
     """Say that a session's facts are whole, and keep from where its builder goes on."""
     with catalog.transaction():

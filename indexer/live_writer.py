@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from funes_ls.indexer.crash_marks import CrashMarks
 from funes_ls.indexer.errors import FunesError
+from funes_ls.indexer.live_facts import FactsWork
 from funes_ls.indexer.live_model import ModelLoader
 from funes_ls.indexer.live_queue import LiveQueue
 from funes_ls.indexer.live_state import Changed
@@ -64,6 +65,7 @@ class Writer:
         self.thinking = thinking
         self.loader = ModelLoader(embedder, on_done=queue.wake, clock=clock)
         self.vectors = VectorWork(clock=clock)
+        self._facts = FactsWork()
         self.event = IndexEvent(phase="scan")
         self.phase = ""
         self.words_only = self.problems = self.generation = 0
@@ -115,6 +117,7 @@ class Writer:
             queued=self.vectors.add_touched,
         )
         self.vectors.forget()
+        self._facts.forget()
         self.count(now=True)
 
     def leave(self, *, is_ours: bool = True) -> None:
@@ -304,6 +307,8 @@ class Writer:
             waits.append(self.model_wait_s())
         if is_working:
             return waits
+        if not self._busy():
+            waits.append(self._facts.step(self.memory))
         waits.append(self.background())
         self.phase = self._idle_phase()
         is_quiet = waits[-1] is None

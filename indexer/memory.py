@@ -6,10 +6,13 @@ from pathlib import Path
 
 from funes_ls.indexer import dataset as lance
 from funes_ls.indexer import memory_repair as repair
+from funes_ls.indexer.calls.rebuild import rebuild_steps
 from funes_ls.indexer.catalog import Catalog, open_catalog
 from funes_ls.indexer.catalog_salvage import open_or_salvage
 from funes_ls.indexer.dataset import Dataset
 from funes_ls.indexer.errors import BackendError, MemoryStateError
+from funes_ls.indexer.facts import has_facts
+from funes_ls.indexer.facts_tables import missing
 from funes_ls.indexer.home import make_private
 from funes_ls.indexer.lexical import LexicalIndex
 from funes_ls.indexer.lock import writer_lock
@@ -105,7 +108,16 @@ def _open_for_writing(base: Path, place: Path, *, own: bool, progress: Progress 
         raise
     memory = Memory(base, catalog=catalog, lexical=lexical, dataset=dataset, writable=True)
     memory.notes += notes
+    if place != base:  # nobody writes there at leisure, as an engine does in its own home
+        _make_facts(memory, progress)
     return memory
+
+
+def _make_facts(memory: Memory, progress: Progress | None) -> None:
+    total = memory.catalog.session_count()
+    for done, _ in enumerate(rebuild_steps(memory)):
+        if progress:
+            progress("facts", min(done, total), total)
 
 
 def _open_for_reading(
@@ -155,7 +167,7 @@ def _as_it_is(base: Path, place: Path, *, attached: bool = True) -> tuple[Memory
         return None, True
     try:
         lexical = LexicalIndex.open(place / repair.LEXICAL / str(catalog.get("lexical_id") or "-"))
-        trouble = _needs_mending(catalog, dataset)
+        trouble = _needs_mending(catalog, dataset) or (place != base and _lacks_facts(catalog))
     except MemoryStateError:
         catalog.close()
         return None, True
@@ -172,6 +184,10 @@ def _needs_mending(catalog: Catalog, dataset: Dataset | None) -> bool:
         or int(catalog.get("lexical_upto", 0)) < catalog.last_number()
         or catalog.is_half_done()
     )
+
+
+def _lacks_facts(catalog: Catalog) -> bool:
+    return not has_facts(catalog) or bool(missing(catalog, 1))
 
 
 def _in_memory(base: Path, place: Path, progress: Progress | None) -> Memory:

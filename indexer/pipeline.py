@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from funes_ls.indexer.calls.rebuild import rebuild_steps
 from funes_ls.indexer.crash_marks import NO_MARKS, CrashMarks
 from funes_ls.indexer.errors import BackendError, FunesError
 from funes_ls.indexer.ingest import (
@@ -159,6 +160,8 @@ def run_words(
     finally:
         steps.close()
         memory.commit_words()
+    for _ in rebuild_steps(memory):
+        pass
     progress(IndexEvent(phase="words", done=len(tasks), total=len(tasks), chunks=report.new))
 
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from funes_ls.indexer.calls.call import Call
-from funes_ls.indexer.calls.extract import facts_of
+from funes_ls.indexer.calls.extract import facts_of, is_script
 from funes_ls.indexer.facts_tables import CallFacts, Provenance
 
 #: Openings of user texts that a harness wrote.
@@ -51,13 +51,14 @@ class Piece(Struct, frozen=True, kw_only=True):
 
 
 class _Open(Struct, kw_only=True):
-    """A call that was not answered yet."""
+    """A call that was not answered yet; doubted once the user spoke before the answer came."""
 
     at: Provenance
     id: str | None
     tool: str | None
     text: str
     batch: int = 0
+    doubted: bool = False
 
 
 class State(Struct, kw_only=True):
@@ -98,11 +99,36 @@ class FactsBuilder:
         elif piece.block_type == "tool_result":
             yield from self._answer(piece)
         elif piece.role == "assistant":
+            yield from self._silent(piece)
             self._state.reason = piece.turn_uuid
         elif piece.role == "user" and piece.block_type == "text":
             self._prompt(piece)
 
+    def _silent(self, piece: Piece) -> Iterator[CallFacts]:
+        """Yield what scripts did that printed nothing: a blank answer is stored nowhere.
+
+        An agent speaks again only when all its calls were answered, or when the user broke in.
+        """
+        for call in self._state.open[:]:
+            if call.at.turn_uuid != piece.turn_uuid and not call.doubted and is_script(call.text):
+                yield from self._closed(call, "")
+
+    def _closed(self, call: _Open, output: str) -> Iterator[CallFacts]:
+        self._state.open.remove(call)
+        found = facts_of(
+            Call(tool=call.tool or "", text=call.text, output=output, cwd=self._state.cwd)
+        )
+        if found.events or found.command:
+            yield CallFacts(
+                at=call.at,
+                events=found.events,
+                command=found.command,
+                exit_status=found.exit_status,
+            )
+
     def _prompt(self, piece: Piece) -> None:
+        for call in self._state.open:
+            call.doubted = True
         if not self._state.cwd and (found := _CWD.search(piece.text[:4000])):
             self._state.cwd = found[1].strip()
         opening = piece.text[:200].lstrip()
@@ -139,18 +165,8 @@ class FactsBuilder:
         call = self._matching(piece)
         if call is None:
             return
-        self._state.open.remove(call)
         self._state.chain = (piece.turn_uuid, call.at.turn_uuid)
-        found = facts_of(
-            Call(tool=call.tool or "", text=call.text, output=piece.text, cwd=self._state.cwd)
-        )
-        if found.events or found.command:
-            yield CallFacts(
-                at=call.at,
-                events=found.events,
-                command=found.command,
-                exit_status=found.exit_status,
-            )
+        yield from self._closed(call, piece.text)
 
     def _matching(self, piece: Piece) -> _Open | None:
         """Return the call an answer is for: by its id, else by its turn, else by order.

@@ -36,6 +36,14 @@ def facts_of(call: Call) -> Found:
     return Found(events=tuple(tool_events(call, args, outcome)))
 
 
+def is_script(text: str) -> bool:
+    """Tell whether a call's input is one that runs a shell script."""
+    if '"command"' not in text and '"cmd"' not in text:
+        return False
+    args = Call(tool="", text=text, output="").args()
+    return word(args, "command") not in EDITOR_COMMANDS and bool(script_of(args))
+
+
 def _of_script(call: Call, args: dict[str, object], script: str, outcome: Outcome) -> Found:
     if outcome.refused:
         return Found()

@@ -4,9 +4,8 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
-from funes_ls.indexer.calls.builder import FactsBuilder, Piece
+from funes_ls.indexer.calls.builder import Piece
 from funes_ls.indexer.chunk import WHITESPACE, join_pieces, render_elided
-from funes_ls.indexer.facts_tables import CallFacts
 from funes_ls.indexer.model import Chunk, Turn
 
 _LABEL = re.compile(r"\[tool_(?:use|result)(?: [^\]\n]*)?\] ?")
@@ -55,13 +54,6 @@ def pieces_of_turn(
                 tool_use_id=block.tool_use_id,
                 text=_unlabelled(text, block.block_type, block.tool_name),
             )
-
-
-def facts_of_rows(rows: Iterable[Chunk], cwd: str) -> tuple[list[CallFacts], bytes]:
-    """Return the facts of a session's rows and what its builder keeps."""
-    builder = FactsBuilder(cwd)
-    found = [one for piece in pieces_of_rows(rows) for one in builder.add(piece)]
-    return found, builder.state
 
 
 def _unlabelled(text: str, block_type: str, tool_name: str | None) -> str:

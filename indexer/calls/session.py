@@ -1,14 +1,12 @@
-"""Keeps the facts of one session: while its trace is read, or from its stored rows."""
-
-from collections.abc import Iterable
+"""Keeps the facts of one session while its trace is read."""
 
 from funes_ls.indexer import facts_tables as tables
 from funes_ls.indexer.calls.builder import FactsBuilder
-from funes_ls.indexer.calls.rows import facts_of_rows, pieces_of_turn
+from funes_ls.indexer.calls.rows import pieces_of_turn
 from funes_ls.indexer.catalog import Catalog
 from funes_ls.indexer.facts import has_facts
 from funes_ls.indexer.facts_tables import CallFacts
-from funes_ls.indexer.model import Chunk, Turn
+from funes_ls.indexer.model import Turn
 
 
 class SessionFacts:
@@ -58,14 +56,3 @@ class SessionFacts:
         """Write the rest, and that this is all; inside the transaction of the session's record."""
         self.flush()
         tables.finish(self._catalog, self._session_id, self._builder.state)
-
-
-def derive(catalog: Catalog, session_id: str, rows: Iterable[Chunk]) -> int:
-    """Make a session's facts anew from its rows in reading order; return how many events."""
-    session = catalog.session(session_id)
-    found, state = facts_of_rows(rows, session.cwd if session else "")
-    with catalog.transaction():
-        tables.begin(catalog, session_id, anew=True)
-        added = tables.add(catalog, session_id, found)
-        tables.finish(catalog, session_id, state)
-    return added

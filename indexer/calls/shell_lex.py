@@ -13,6 +13,9 @@ _REDIRECT = re.compile(r"(\d*|&)(>>|>\||>&|<<<|<<-|<<|<&|<>|>|<)")
 _BLANK = re.compile(r"[ \t\r]+|\\\n")
 _EXPANDS = re.compile(r"[\w({@*#?$!]")
 _VARIABLE = re.compile(r"\$\w*")
+#: What stands for itself outside of quotes, and within double ones.
+_PLAIN = re.compile(r"[\w./=:,@%+~^\]}{!-]+")
+_QUOTED = re.compile(r'[^"\\$`]+')
 _MOST = 400
 
 
@@ -146,6 +149,9 @@ class _Lexer:
 
     def _part(self, sign: str) -> tuple[str, bool]:
         text, at = self._text, self._at
+        if plain := _PLAIN.match(text, at):
+            self._at = plain.end()
+            return plain[0], True
         if sign == "'":
             end = text.index("'", at + 1)
             self._at = end + 1
@@ -187,6 +193,10 @@ class _Lexer:
         while text[self._at : self._at + 1] != '"':
             if self._at >= len(text):
                 raise ValueError
+            if plain := _QUOTED.match(text, self._at):
+                parts.append(plain[0])
+                self._at = plain.end()
+                continue
             sign = text[self._at]
             if sign == "\\" and text[self._at + 1 : self._at + 2] in ("$", "`", '"', "\\", "\n"):
                 parts.append(text[self._at + 1].replace("\n", ""))
