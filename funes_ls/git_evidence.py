@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as OutOfTime
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
@@ -23,6 +24,8 @@ from funes_ls.indexer.git import end_running
 from funes_ls.retrieval.diff import pairs
 from funes_ls.source_text import lines_of, read_text
 
+T = TypeVar("T")
+
 _log = logging.getLogger(__name__)
 
 #: How long an answer waits, and how long what was begun for it may take.
@@ -31,7 +34,8 @@ _LONGEST_S = 30.0
 #: Lines up to which a file is asked about whole, and the steps in which of larger ones.
 _WHOLE = 6_000
 _STEP = 1_000
-_MOST_FILES = 64
+#: Lines kept in memory, some 300 bytes each.
+_MOST_LINES = 100_000
 #: So long a folder's repository is taken to be the same.
 _ROOT_S = 10.0
 _MOST_FOLDERS = 1_000
@@ -63,8 +67,8 @@ class GitEvidence:
         self._guard = threading.Lock()
         self._asked: dict[tuple[str, int, int], Future[Known | None]] = {}
         self._roots: dict[str, tuple[str, float]] = {}
-        self._views: OrderedDict[object, View] = OrderedDict()
-        self._known: OrderedDict[tuple[git_lines.Place, int, int], Known] = OrderedDict()
+        self._views: _Kept[View] = _Kept()
+        self._known: _Kept[Known] = _Kept()
 
     def line_times(
         self, path: Path, lines: Sequence[str] | None = None, first: int = 1, last: int = 0
@@ -107,9 +111,7 @@ class GitEvidence:
         if view is None:
             view = view_of(path, lines, known, folder, stamps)
             with self._guard:
-                self._views[key] = view
-                while len(self._views) > _MOST_FILES:
-                    self._views.popitem(last=False)
+                self._views.keep(key, view, len(lines))
         return view
 
     def close(self) -> None:
@@ -202,9 +204,33 @@ class GitEvidence:
 
     def _keep(self, known: Known) -> None:
         with self._guard:
-            self._known[known.place, known.first, known.last] = known
-            while len(self._known) > _MOST_FILES:
-                self._known.popitem(last=False)
+            self._known.keep((known.place, known.first, known.last), known, len(known.texts))
+
+
+class _Kept(Generic[T]):
+    """The things last kept, as many as have so many lines together."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[object, tuple[T, int]] = OrderedDict()
+        self._lines = 0
+
+    def keep(self, key: object, thing: T, lines: int) -> None:
+        """Keep a thing instead of the oldest ones."""
+        self._lines += lines - self._kept.pop(key, (thing, 0))[1]
+        self._kept[key] = thing, lines
+        while self._lines > _MOST_LINES and len(self._kept) > 1:
+            self._lines -= self._kept.popitem(last=False)[1][1]
+
+    def get(self, key: object) -> T | None:
+        """Return a thing, None if it is not kept; it is the last one to go then."""
+        if key not in self._kept:
+            return None
+        self._kept.move_to_end(key)
+        return self._kept[key][0]
+
+    def values(self) -> list[T]:
+        """Return all that is kept."""
+        return [thing for thing, _ in self._kept.values()]
 
 
 def _asked_of_git(
