@@ -3,6 +3,7 @@
 Nothing counts before its answer came. The state is small and can be kept between two readings.
 """
 
+import logging
 import re
 from collections.abc import Iterator
 
@@ -13,6 +14,7 @@ from funes_ls.indexer.calls.call import Call
 from funes_ls.indexer.calls.extract import facts_of, is_script
 from funes_ls.indexer.facts_tables import CallFacts, Provenance
 
+_log = logging.getLogger(__name__)
 #: Openings of user texts that a harness wrote.
 _WRITTEN = (
     "# AGENTS.md",
@@ -115,9 +117,13 @@ class FactsBuilder:
 
     def _closed(self, call: _Open, output: str) -> Iterator[CallFacts]:
         self._state.open.remove(call)
-        found = facts_of(
-            Call(tool=call.tool or "", text=call.text, output=output, cwd=self._state.cwd)
-        )
+        try:
+            found = facts_of(
+                Call(tool=call.tool or "", text=call.text, output=output, cwd=self._state.cwd)
+            )
+        except Exception as exc:  # what it was not made for must not keep a session from being read
+            _log.error("a call is passed over: %s", type(exc).__name__)
+            return
         if found.events or found.command:
             yield CallFacts(
                 at=call.at,
@@ -177,7 +183,7 @@ class FactsBuilder:
         state = self._state
         if piece.tool_use_id is not None and any(one.id is not None for one in state.open):
             return next((one for one in state.open if one.id == piece.tool_use_id), None)
-        named = [one for one in state.open if piece.tool_name in (None, one.tool)]
+        named = [one for one in state.open if piece.tool_name in (None, one.tool)] or state.open
         parent = piece.parent_uuid
         if parent and parent == state.chain[0]:
             parent = state.chain[1]

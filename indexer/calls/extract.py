@@ -25,15 +25,15 @@ class Found(Struct, frozen=True, kw_only=True):
 def facts_of(call: Call) -> Found:
     """Return what an answered call did to files, or saw of them, and what it ran."""
     args = call.args()
-    outcome = outcome_of(call.output)
     script = "" if word(args, "command") in EDITOR_COMMANDS else script_of(args)
     if script:
-        return _of_script(call, args, script, outcome)
+        return _of_script(call, args, script, outcome_of(call.output))
     patch = find_patch(word(args, "patch", "input", "patchText", "diff"))
     if patch:
+        outcome = outcome_of(call.output)
         events = () if changed_nothing(outcome) else patch_events(patch, call.cwd)
         return Found(events=tuple(events))
-    return Found(events=tuple(tool_events(call, args, outcome)))
+    return Found(events=tuple(tool_events(call, args, outcome_of(call.output, is_file=True))))
 
 
 def is_script(text: str) -> bool:

@@ -5,7 +5,7 @@ import re
 from msgspec import Struct
 
 #: `cat -n`, `nl`, and the arrows of Claude's Read.
-_NUMBERED = re.compile(r" *(\d+)(?:→|\t|│|: ?|\| ?)(.*)", re.DOTALL)
+_NUMBERED = re.compile(r" *(\d+)(?:→|\t|│ ?|\||:)(.*)", re.DOTALL)
 _REMINDER = re.compile(r"\n*<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
 _ENOUGH = 0.5
 

@@ -29,6 +29,22 @@ _UNCHANGED = re.compile(
     r"|produced no changes?|would produce identical",
     re.IGNORECASE,
 )
+#: How answers begin of file tools that did what they say.
+_DONE = re.compile(
+    r"\s*(?:The file .{1,1000} has been (?:updated|edited|written|created|saved)|File created"
+    r"|All occurrences|Applied \d+ edit|Success|Updated|Wrote|Created|Edited|Replaced|Saved)",
+    re.IGNORECASE,
+)
+#: What the objects are made of that harnesses put around answers.
+_WRAPPING = frozenset(
+    (
+        "output", "content", "stdout", "stderr", "metadata", "exit_code", "exitCode", "returncode",
+        "success", "error", "bytes_written", "dirs_created", "verified", "lint", "lsp_diagnostics",
+        "warning", "total_lines", "file_size", "truncated", "truncated_lines", "hint", "is_binary",
+        "is_image", "similar_files", "diff", "files_modified", "files_created", "files_deleted",
+        "no_change", "note", "_warning", "_hint", "status", "message", "resolved_path", "duration",
+    )
+)  # fmt: skip
 _EXIT = re.compile(
     r"(?:^|\n)(?:Process exited with code|Exit code:?|exit status|Command exited with code"
     r"|exited with code) (-?\d{1,5})\b"
@@ -36,6 +52,7 @@ _EXIT = re.compile(
 _CODEX_BODY = re.compile(r"(?:^|\n)Output:\n", re.IGNORECASE)
 _HEAD_CHARS = 600
 _LAST_CHARS = 300
+_LONGEST_REFUSAL = 1_500
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -54,20 +71,28 @@ class Outcome(Struct, frozen=True, kw_only=True):
     refused: bool = False
 
 
-def outcome_of(output: str) -> Outcome:
-    """Return what an answer tells of a call of any kind."""
+def outcome_of(output: str, *, is_file: bool = False) -> Outcome:
+    """Return what an answer tells.
+
+    Args:
+        output: The answer.
+        is_file: It may be a file's text, which is no word on how the call went.
+    """
     wrapped = _unwrapped(output)
     if wrapped is not None:
         return wrapped
-    if _REFUSED.match(output) and not _EXIT.search(output[:_HEAD_CHARS]):
+    is_refusal = _REFUSED.match(output) and not (is_file and len(output) > _LONGEST_REFUSAL)
+    if is_refusal and not _EXIT.search(output[:_HEAD_CHARS]):
         return Outcome(ok=False, text=output, refused=True)
-    status, text = _plain(output)
+    status, text = (None, output) if is_file else _plain(output)
     return Outcome(ok=not status, text=text, exit_status=status)
 
 
 def changed_nothing(outcome: Outcome) -> bool:
     """Tell whether a file tool's answer says that nothing was changed."""
-    return not outcome.ok or _UNCHANGED.search(outcome.text[:_HEAD_CHARS]) is not None
+    if not outcome.ok or _DONE.match(outcome.text):
+        return not outcome.ok
+    return _UNCHANGED.search(outcome.text[:_HEAD_CHARS]) is not None
 
 
 def _plain(output: str) -> tuple[int | None, str]:
@@ -99,6 +124,8 @@ def _of_parts(value: list[Any]) -> Outcome | None:
 
 
 def _of_object(value: dict[str, Any]) -> Outcome | None:
+    if not value.keys() <= _WRAPPING or value.get("is_binary") is True:
+        return None
     metadata = value.get("metadata")
     about = {**value, **metadata} if isinstance(metadata, dict) else value
     status = next(
@@ -112,9 +139,11 @@ def _of_object(value: dict[str, Any]) -> Outcome | None:
     said = value.get("success")
     error = value.get("error")
     if text is None and status is None and said is None and not error:
-        return None
+        return None if "bytes_written" not in value else Outcome(ok=True, text="")
     failed = bool(status) or said is False or (bool(error) and said is not True)
-    inner = outcome_of(text) if text is not None and status is None and said is None else None
+    failed = failed or value.get("no_change") is True
+    is_plain = text is not None and status is None and said is None and "total_lines" not in value
+    inner = outcome_of(text) if is_plain and text is not None else None
     if inner is not None and not failed:
         return inner
     shown = text if text is not None else str(error or "")

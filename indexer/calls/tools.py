@@ -45,7 +45,8 @@ _NO_TEXT = (
 )
 _MOST_READ_LINES = 2_000
 _MOST_FOUND = 40
-_FOUND = re.compile(r"(?P<path>(?:[A-Za-z]:)?[^:\n\t]+?\.?\w+)(?:[:-]\d+[:-].*)?")
+_LONGEST_PATH = 400
+_FILE_NAME = re.compile(r"\.?[\w@+()\[\]$-]+(?:\.[\w@+-]+)+|\.\w[\w.-]*|[A-Z]\w*file")
 
 
 def tool_events(call: Call, args: dict[str, Any], outcome: Outcome) -> Iterator[FileEvent]:
@@ -158,7 +159,7 @@ def read_event(
 
 def _is_numbered(text: str, *, is_padded: bool) -> bool:
     head = text.lstrip("\n")[:40]
-    return re.match(r" *\d+→| +\d+\t" if is_padded else r" *\d+(?:→|\t)", head) is not None
+    return re.match(r" *\d+→| +\d+[\t|]" if is_padded else r" *\d+(?:→|\t)", head) is not None
 
 
 def _search(call: Call, args: dict[str, Any], path: str, outcome: Outcome) -> Iterator[FileEvent]:
@@ -177,9 +178,11 @@ def found_paths(
     if inside and "." in inside.rsplit("/", 1)[-1]:
         seen.add(inside)
     for line in output.split("\n", 4 * most)[: 4 * most]:
-        found = _FOUND.fullmatch(line.strip()) if len(line) < 2_000 else None
-        if found and _is_file_name(found["path"]):
-            seen.add(settled(found["path"], cwd))
+        start = 2 if line[1:3] in (":\\", ":/") else 0
+        name = line[: _LONGEST_PATH + 1].strip()
+        name = name[: end if (end := name.find(":", start)) >= 0 else None]
+        if len(name) <= _LONGEST_PATH and _is_file_name(name):
+            seen.add(settled(name, cwd))
         if len(seen) >= most:
             break
     for path in sorted(seen - {""}):
@@ -188,4 +191,4 @@ def found_paths(
 
 def _is_file_name(path: str) -> bool:
     name = path.replace("\\", "/").rsplit("/", 1)[-1]
-    return "." in name.strip(".") and " " not in name and not path.startswith(("http", "-", "+"))
+    return _FILE_NAME.fullmatch(name) is not None and not path.startswith(("http", "-", "+"))
