@@ -16,8 +16,11 @@ def written(place: Place, author: Author) -> Written:
     return author.agent.written(trace, author.call_id)
 
 
-def check(place: Place, file: Path, truth: list[Line]) -> dict[str, Any]:
-    """Judge each line of a file, and what is said of the turns; return the answer."""
+def check(place: Place, file: Path, truth: list[Line], *, moved: bool = False) -> None:
+    """Judge each line of a file, and what is said of the turns.
+
+    Where the file has had another name, its lines may also be called moved.
+    """
     answer = place.funes_json("blame", str(file))
     claims = _by_line(answer)
     authors = {line.author.call_id: line.author for line in truth if line.author}
@@ -29,7 +32,12 @@ def check(place: Place, file: Path, truth: list[Line]) -> dict[str, Any]:
     ]
     assert not wrong, "\n".join(wrong)
     _check_turns(answer, {ids[call_id]: author for call_id, author in authors.items()})
-    return answer  # type: ignore[no-any-return]  # JSON
+    words = {word for word, _ in claims.values()}
+    assert words <= ({"exact", "moved"} if moved else {"exact"})
+    question = next(one["ask_get"] for one in answer["turns"] if one["ask_get"])
+    told = place.funes(*question.split()[1:], "--window", "0")
+    assert told.returncode == 0, told.stderr
+    assert any(author.prompt in told.stdout for author in authors.values())
 
 
 def _by_line(answer: dict[str, Any]) -> dict[int, tuple[str, Written]]:
@@ -70,6 +78,8 @@ def _named(line: Line, ids: dict[str, Written]) -> str:
 
 def _check_turns(answer: dict[str, Any], authors: dict[Written, Author]) -> None:
     """Judge what is told of each turn: the agent, the question and the reason, word for word."""
+    for one in answer["turns"]:
+        assert one["get"] == f"funes get {one['session_id']} {one['turn_uuid']}"
     turns = {
         Written(session_id=one["session_id"], turn_uuid=one["turn_uuid"]): one
         for one in answer["turns"]
