@@ -30,15 +30,21 @@ def blame_text(answer: "BlameAnswer", source: Sequence[str], lines: tuple[int, i
         lines: First and last line that were asked about, from 1.
     """
     turns = {(turn.session_id, turn.turn_uuid): turn for turn in answer.turns}
-    blocks = [
-        _block(one, turns.get((one.session_id, one.turn_uuid)), source) for one in answer.lines
-    ]
+    blocks: list[str] = []
+    told: set[tuple[str, str]] = set()
+    for run in answer.lines:
+        whose = (run.session_id, run.turn_uuid)
+        blocks.append(_block(run, turns.get(whose), source, is_new=whose not in told))
+        told.add(whose)
     return (
         "".join(blocks) or f"nothing is known of {_named(lines)} of {one_line(answer.path, 1000)}"
     )
 
 
-def _block(run: "BlameLines", turn: "BlameTurn | None", source: Sequence[str]) -> str:
+def _block(
+    run: "BlameLines", turn: "BlameTurn | None", source: Sequence[str], *, is_new: bool
+) -> str:
+    """Return a run of lines; what its turn was asked stands with the first run of it only."""
     place = safe(turn.cwd if turn else "") or "-"
     whence = f" from {one_line(run.from_path, 1000)}" if run.from_path else ""
     head = (
@@ -51,7 +57,7 @@ def _block(run: "BlameLines", turn: "BlameTurn | None", source: Sequence[str]) -
         parts += [
             f"  {name}: {one_line(text, _ASK_CHARS)}"
             for name, text in (("ask", turn.ask), ("why", turn.reason))
-            if text
+            if text and is_new
         ]
     shown = [
         f"{number}\t{_plain(source[number - 1])}".rstrip()

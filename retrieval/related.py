@@ -72,6 +72,7 @@ def ranked(found: Iterable[Related]) -> list[Related]:
             ORDER.index(one.relation),
             -one.score,
             -(one.last_us or 0),
+            -(one.session.ended_us or 0),
             one.session.session_id,
         ),
     )
