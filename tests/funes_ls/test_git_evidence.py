@@ -4,6 +4,7 @@ import os
 import shutil
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -413,3 +414,23 @@ def test_nothing_takes_longer_than_it_may(repo: Repository) -> None:
     file = repo.write("a", "one\n")
     repo.commit(date=MON)
     assert GitEvidence(patience_s=20, longest_s=0).look(file).times == (None,)
+
+
+def test_many_questions_at_once(repo: Repository, git: GitEvidence) -> None:
+    files = [repo.write(f"{n}", f"one {n}\ntwo\n") for n in range(3)]
+    repo.commit(date=MON)
+    with ThreadPoolExecutor(12) as pool:
+        found = list(pool.map(git.line_times, files * 8))
+    assert found == [(us(MON), us(MON))] * 24
+
+
+def test_only_so_much_is_kept(
+    repo: Repository, git: GitEvidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("funes_ls.git_evidence._MOST_LINES", 25)
+    files = [repo.write(f"{n}", f"{n}\n" * 9) for n in range(5)]
+    repo.commit(date=MON)
+    for file in [*files, *files, files[0], files[0]]:
+        assert git.line_times(file) == (us(MON),) * 9
+    assert len(git._known.values()) == 2
+    assert [one.place.path for one in git._known.values()] == ["4", "0"]
