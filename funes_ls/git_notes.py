@@ -49,8 +49,9 @@ class Note(Struct, frozen=True, kw_only=True):
     def author(self, path: str, line: int) -> Author | None:
         """Return who wrote a line of a file as it was at the note's commit."""
         for author, ranges in reversed(self.files.get(path, ())):
-            if any(start <= line <= end for start, end in ranges):
-                return author
+            for start, end in ranges:
+                if start <= line <= end:
+                    return author
         return None
 
 
