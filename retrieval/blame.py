@@ -15,6 +15,8 @@ Word = Literal["exact", "moved", "similar"]
 
 #: Lines on each side that are compared to tell places apart.
 _CONTEXT = 4
+#: So many of the newest views of one written line are compared.
+_MOST_VIEWS = 12
 #: A line that stands alone, and elsewhere too, must have so many signs to be known again.
 _LONG_LINE = 25
 
@@ -47,6 +49,8 @@ class Document:
                 not known; lines that are left out are not known.
         """
         self.lines = unix(text).split("\n")
+        if not self.lines[-1]:  # a line end at the very end begins no other line
+            del self.lines[-1]
         self.keys = [line_key(line) for line in self.lines]
         self.weak = [is_weak(key) for key in self.keys]
         self.telling = frozenset(
@@ -184,10 +188,17 @@ def _places(document: Document, history: History) -> dict[int, list[tuple[int, W
         if not document.explained[line] and not document.weak[line]:
             wanted[key].append(line)
     places: dict[int, list[tuple[int, Witness, int]]] = defaultdict(list)
-    for w, window in enumerate(history.windows) if wanted else ():
+    seen: Counter[tuple[int, int]] = Counter()
+    for w in range(len(history.windows) - 1, -1, -1) if wanted else ():
+        window = history.windows[w]
+        if window.telling.isdisjoint(wanted):
+            continue
         for n, key in enumerate(window.keys):
             for line in wanted.get(key, ()):
                 mark = window.marks[n]
+                seen[line, mark] += 1
+                if seen[line, mark] > _MOST_VIEWS:
+                    continue
                 if mark == NOBODY or document.allows(line, history.author(mark)):
                     places[line].append((w, window, n))
     return places

@@ -1,6 +1,6 @@
 """Finds lines that were written in another file: moved there since, or the file was renamed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from funes_ls.retrieval.blame import Claim, Document, best_state
 from funes_ls.retrieval.diff import Pairs, pairs
@@ -14,29 +14,38 @@ _MOST_OF_IT = 0.3
 
 def blame_moved(document: Document, histories: Iterable[History]) -> None:
     """Claim lines that nothing explains yet from the histories of other files, likest first."""
-    ranked = [(*best_state(document, history)[::-1], history) for history in histories]
-    for _, best, history in sorted(ranked, key=lambda one: -one[0]):
-        used: set[int] = set()
-        if best is not None:
-            _claim_blocks(document, best, history, used)
-        left = document.left()
-        for window in reversed(history.windows):
-            if len(left & window.telling) >= _BLOCK:
-                _claim_blocks(document, window, history, used)
-                left = document.left()
+    wanted = document.left()
+    ranked = [(len(wanted & seen_in(history)), history) for history in histories]
+    for shared, history in sorted(ranked, key=lambda one: -one[0]):
+        _search(document, history, is_it=shared >= _MOST_OF_IT * len(document.telling))
 
 
-def _claim_blocks(document: Document, source: Witness, history: History, used: set[int]) -> None:
+def seen_in(history: History) -> set[str]:
+    """Return the telling keys of all that was ever seen of a file."""
+    return set().union(*(one.telling for one in [*history.states, *history.windows]))
+
+
+def _search(document: Document, history: History, *, is_it: bool) -> None:
+    used: set[int] = set()
+    best, _ = best_state(document, history)
+    if best is not None:
+        _claim_blocks(document, best, history, used, is_it=is_it)
+    left = document.left()
+    for window in reversed(history.windows):
+        if len(left & window.telling) >= (1 if is_it else _BLOCK):
+            _claim_blocks(document, window, history, used, is_it=is_it)
+            left = document.left()
+
+
+def _claim_blocks(
+    document: Document, source: Witness, history: History, used: set[int], *, is_it: bool
+) -> None:
     # What is explained equals nothing, so that blocks around it are found as blocks.
     here: list[str | int] = [
         n if done else key
         for n, (key, done) in enumerate(zip(document.keys, document.explained, strict=True))
     ]
-    found = runs(pairs(source.keys, here))
-    is_it = source.whole and sum(_strong(document, run) for run in found) >= _MOST_OF_IT * max(
-        document.weak.count(False), 1
-    )
-    for run in found:
+    for run in runs(pairs(source.keys, here)):
         if _strong(document, run) < (1 if is_it else _BLOCK):
             continue
         for i, j in run:
@@ -51,12 +60,3 @@ def _claim_blocks(document: Document, source: Witness, history: History, used: s
 
 def _strong(document: Document, run: Pairs) -> int:
     return sum(not document.weak[j] for _, j in run)
-
-
-def wanted_hashes(document: Document, hashes: Sequence[int]) -> list[int]:
-    """Return the hashes of lines that say something and that nothing explains yet."""
-    return [
-        number
-        for number, weak, done in zip(hashes, document.weak, document.explained, strict=True)
-        if not (weak or done)
-    ]

@@ -243,8 +243,7 @@ class _File:
     def _run_sed(self, event: Event, index: int) -> None:
         for text in [self._main] if self._main else self._pieces:
             after = apply_sed(text.lines, event.new, extended=event.every)
-            found = pairs(text.lines, after)
-            if len(found) < max(len(text.lines), len(after)):
+            if after is not text.lines and after != text.lines:
                 self._put(text, 0, len(text.lines), after, index)
         self._keep_state(index)
 

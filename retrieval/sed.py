@@ -31,11 +31,14 @@ def apply_sed(lines: list[str], script: str, *, extended: bool) -> list[str]:
         commands = list(_commands(script, extended))
     except (ValueError, re.error, OverflowError):
         return lines
+    whole = "\n".join(lines)
+    if not any(sign is None or sign.search(whole) for _, _, sign in commands):
+        return lines
     total = len(lines)
     changed: list[str] = []
     for number, line in enumerate(lines, start=1):
         kept: str | None = line
-        for is_chosen, change in commands:
+        for is_chosen, change, _ in commands:
             if kept is not None and len(kept) <= _MOST_CHARS and is_chosen(number, total, kept):
                 kept = change(kept)
         if kept is not None:
@@ -43,8 +46,12 @@ def apply_sed(lines: list[str], script: str, *, extended: bool) -> list[str]:
     return changed
 
 
-def _commands(script: str, extended: bool) -> Iterator[tuple[Chosen, Change]]:
+def _commands(
+    script: str, extended: bool
+) -> Iterator[tuple[Chosen, Change, re.Pattern[str] | None]]:
     """Yield which lines a command is for, and what it makes of them; None deletes.
+
+    The third is what a text must hold for the command to change anything.
 
     Raises:
         ValueError: a command is none of those known here.
@@ -56,11 +63,11 @@ def _commands(script: str, extended: bool) -> Iterator[tuple[Chosen, Change]]:
             continue
         chosen, at = _address(script, at, extended)
         if script[at : at + 1] == "s" and at + 1 < len(script):
-            change, at = _substitution(script, at + 1, extended)
-            yield chosen, change
+            change, pattern, at = _substitution(script, at + 1, extended)
+            yield chosen, change, pattern
         elif (end := _DELETE.match(script[at:].split("\n")[0].split(";")[0])) is not None:
             at += end.end()
-            yield chosen, lambda _: None
+            yield chosen, lambda _: None, None
         else:
             raise ValueError("not known")
 
@@ -85,24 +92,25 @@ def _address(script: str, at: int, extended: bool) -> tuple[Chosen, int]:
     return is_chosen, found.end()
 
 
-def _substitution(script: str, at: int, extended: bool) -> tuple[Change, int]:
+def _substitution(script: str, at: int, extended: bool) -> tuple[Change, re.Pattern[str], int]:
     sign = script[at]
     if sign in "\\\n" or sign.isalnum():
         raise ValueError("not known")
     wanted, at = _part(script, at + 1, sign)
     put, at = _part(script, at, sign)
-    flags = re.compile("[gIip0-9]*").match(script, at)
-    given = flags[0] if flags else ""
+    found = re.compile("[gIip0-9]*").match(script, at)
+    given = found[0] if found else ""
     if given.strip("gIi"):
         raise ValueError("not known")
-    pattern = re.compile(_pattern(wanted, extended), re.I if set(given) & set("Ii") else 0)
+    flags = re.M | (re.I if set(given) & set("Ii") else 0)
+    pattern = re.compile(_pattern(wanted, extended), flags)
     template = _template(put)
     count = 0 if "g" in given else 1
 
     def change(line: str) -> str:
         return pattern.sub(template, line, count=count)
 
-    return change, at + len(given)
+    return change, pattern, at + len(given)
 
 
 def _part(script: str, at: int, sign: str) -> tuple[str, int]:

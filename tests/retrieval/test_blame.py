@@ -56,9 +56,8 @@ def blamed(text: str, *events: Did) -> list[tuple[str, str]]:
 
 
 def told(document: Document) -> list[tuple[str, str]]:
-    """Return the turn and the word of every line but the empty one behind the last line end."""
-    found = [(c.event.turn, c.word) if c else ("", "") for c in document.claims]
-    return found[:-1] if not document.lines[-1] else found
+    """Return the turn and the word of every line."""
+    return [(c.event.turn, c.word) if c else ("", "") for c in document.claims]
 
 
 def turns(text: str, *events: Did) -> list[str]:
