@@ -1,0 +1,133 @@
+"""Answers who wrote the lines of a file, from all a memory knows of it."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import Struct
+
+from funes_ls.indexer.chunk import chunk_id, join_pieces
+from funes_ls.indexer.facts import Facts, StoredEvent
+from funes_ls.indexer.memory import MemoryView, Row
+from funes_ls.retrieval.blame import Claim, Document, blame
+from funes_ls.retrieval.blame_moved import blame_moved
+from funes_ls.retrieval.file_history import Histories
+from funes_ls.retrieval.file_paths import same_file
+
+#: What was said stands in one of the first blocks of a turn, and is shown up to this length.
+_BLOCKS = 8
+_PIECES = 2
+_MOST_CHARS = 2_000
+
+
+class Stretch(Struct, frozen=True, kw_only=True):
+    """Lines `start` up to `end` (from 0, end exclusive) that one turn wrote."""
+
+    start: int
+    end: int
+    claim: Claim
+
+
+def blame_file(
+    memory: MemoryView,
+    histories: Histories,
+    document: Document,
+    path: str,
+    *,
+    key: str,
+    really: str = "",
+    repos: Iterable[str] = (),
+    until_us: int | None = None,
+) -> None:
+    """Fill a document's claims from a memory's facts.
+
+    Args:
+        memory: One moment of it.
+        histories: Where replays are kept.
+        document: The text that is asked about.
+        path: Of the file; see `same_file` for this and the next two.
+        key: Names the memory, for keeping apart what is kept.
+        really: The path without symbolic links.
+        repos: Repositories the file is in.
+        until_us: When the text was like this; None is now.
+    """
+    facts = Facts(memory.catalog)
+    found = same_file(facts, memory.catalog, path, really=really, repos=repos)
+    if found.own:
+        blame(document, histories.of(facts, found.own, memory=key, until_us=until_us))
+    for copy in found.copies:
+        if document.left():
+            blame(document, histories.of(facts, [copy], memory=key, until_us=until_us))
+    if document.left():
+        others = histories.others(facts, document, but=found.all, memory=key, until_us=until_us)
+        blame_moved(document, others)
+
+
+def stretches(document: Document, *, first: int = 0, last: int | None = None) -> list[Stretch]:
+    """Return the claims of a document's lines, neighbours of one turn together.
+
+    Args:
+        document: With its claims filled.
+        first: The first line wanted, from 0.
+        last: The line after the last one wanted.
+    """
+    found: list[Stretch] = []
+    for line, claim in enumerate(document.claims[first:last], start=first):
+        if claim is None:
+            continue
+        before = found[-1] if found else None
+        if before and before.end == line and _same(before.claim, claim):
+            found[-1] = Stretch(start=before.start, end=line + 1, claim=before.claim)
+        else:
+            found.append(Stretch(start=line, end=line + 1, claim=claim))
+    return found
+
+
+def _same(one: Claim, other: Claim) -> bool:
+    a, b = one.event, other.event
+    return (a.session_id, a.turn_uuid, a.path, one.word, one.evidence) == (
+        b.session_id,
+        b.turn_uuid,
+        b.path,
+        other.word,
+        other.evidence,
+    )
+
+
+class Why(Struct, frozen=True, kw_only=True):
+    """What was said before a turn wrote: the user's words and the agent's, "" where unknown."""
+
+    ask: str
+    reason: str
+
+
+def whys(memory: MemoryView, events: Sequence[StoredEvent]) -> list[Why]:
+    """Return, for each event, what the user had asked and what the agent said before."""
+    asked = [_ids(event.session_id, event.ask_turn_uuid) for event in events]
+    given = [_ids(event.session_id, event.reason_turn_uuid) for event in events]
+    rows = {row.id: row for row in memory.rows([id_ for ids in asked + given for id_ in ids])}
+    return [
+        Why(
+            ask=_text(asked[n], rows, lambda row: row.block_type == "text"),
+            reason=_text(given[n], rows, lambda row: row.block_type in ("text", "thinking")),
+        )
+        for n in range(len(events))
+    ]
+
+
+def _ids(session_id: str, turn_uuid: str) -> list[str]:
+    """Return the ids that the first pieces of a turn's first blocks have."""
+    if not turn_uuid:
+        return []
+    return [
+        chunk_id(session_id, turn_uuid, block, piece)
+        for block in range(_BLOCKS)
+        for piece in range(_PIECES)
+    ]
+
+
+def _text(ids: Sequence[str], rows: dict[str, Row], wanted: Callable[[Row], bool]) -> str:
+    found = [rows[id_] for id_ in ids if id_ in rows and wanted(rows[id_])]
+    texts = [row for row in found if row.block_type == "text"] or found
+    if not texts:
+        return ""
+    block = texts[-1].block_idx if texts[-1].role != "user" else texts[0].block_idx
+    return join_pieces([row.text for row in texts if row.block_idx == block])[:_MOST_CHARS]

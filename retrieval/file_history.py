@@ -1,0 +1,123 @@
+"""Histories of files, replayed from facts and kept while they are asked for."""
+
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from funes_ls.indexer.facts import EventKind, FactPath, Facts, StoredEvent
+from funes_ls.indexer.facts_lines import key_hash
+from funes_ls.retrieval.blame import Document
+from funes_ls.retrieval.paths import normal
+from funes_ls.retrieval.replay import History, replay
+
+#: What a replay needs.
+_KINDS: tuple[EventKind, ...] = (
+    "write", "edit", "append", "read", "delete", "move", "copy", "sed",
+)  # fmt: skip
+#: Of other files that hold lines of one, so many likely ones are replayed.
+_MOST_OTHERS = 6
+#: A line that more events than this wrote is no sign of where it comes from.
+_MOST_WRITERS = 20
+_MOST_MOVES = 5
+_MOST_KEPT = 32
+
+
+class Histories:
+    """Replays what happened to files; the last asked for are kept. Safe to share by threads."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._kept: OrderedDict[Any, History] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(
+        self, facts: Facts, paths: Sequence[FactPath], *, memory: str, until_us: int | None = None
+    ) -> History:
+        """Return the history of a file.
+
+        Args:
+            facts: Where its events are.
+            paths: Those by which facts know it.
+            memory: Names where the facts are of, for keeping apart what is kept.
+            until_us: Later events are left out; None takes all.
+        """
+        ids = sorted(path.path_id for path in paths)
+        state = tuple(
+            (one.session_id, one.path_id, one.kind, one.count) for one in facts.touched(ids)
+        )
+        key = (memory, until_us, tuple(ids), state)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        made = _replayed(facts, ids, until_us)
+        with self._lock:
+            self._kept[key] = made
+            while len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+        return made
+
+    def others(
+        self,
+        facts: Facts,
+        document: Document,
+        *,
+        but: Iterable[FactPath],
+        memory: str,
+        until_us: int | None = None,
+    ) -> list[History]:
+        """Return histories of other files in which lines of a document were written."""
+        known = {path.path_id for path in but}
+        left = document.left()
+        found = facts.writers_of([key_hash(key) for key in left], limit_per_hash=_MOST_WRITERS)
+        writers = Counter(
+            event_id for ids in found.values() if len(ids) < _MOST_WRITERS for event_id in ids
+        )
+        shared: Counter[int] = Counter()
+        for event_id, path_id in facts.paths_of(list(writers)):
+            if path_id not in known:
+                shared[path_id] += writers[event_id]
+        return [
+            self.of(facts, [FactPath(path_id=path_id, path="")], memory=memory, until_us=until_us)
+            for path_id, _ in shared.most_common(_MOST_OTHERS)
+        ]
+
+
+def _replayed(facts: Facts, ids: Sequence[int], until_us: int | None) -> History:
+    every = _with_sources(facts, list(ids))
+    events = [
+        event
+        for event in _once(facts.events_of(every, kinds=_KINDS))
+        if until_us is None or event.ts_us is None or event.ts_us <= until_us
+    ]
+    wanted = {one.path for one in facts.paths(ids)}
+    while events and events[-1].path not in wanted:
+        events.pop()
+    name = min(wanted, default="")
+    return replay(events, path_of=lambda event: name if event.path in wanted else event.path)
+
+
+def _with_sources(facts: Facts, ids: list[int]) -> list[int]:
+    """Return paths and those that were moved or copied to become them."""
+    for _ in range(_MOST_MOVES):
+        sources = {source for source, _ in facts.moved_to(ids) if source}
+        more = [
+            path.path_id
+            for source in sources
+            for path in facts.paths_named(source.rsplit("/", 1)[-1])
+            if normal(path.path) == normal(source) and path.path_id not in ids
+        ]
+        if not more:
+            break
+        ids = ids + more
+    return ids
+
+
+def _once(events: Iterable[StoredEvent]) -> list[StoredEvent]:
+    """Leave out what sessions hold that were copied from others: the same turn did it once."""
+    seen: dict[object, StoredEvent] = {}
+    for event in events:
+        place = (event.turn_uuid, event.ts_us, event.block_idx, event.n, event.path)
+        seen.setdefault(place, event)
+    return list(seen.values())
