@@ -125,6 +125,8 @@ _EVENT = (
     "coalesce(t.harness, '') FROM facts_events e JOIN facts_sessions s USING (session) "
     "JOIN facts_paths p USING (path_id) LEFT JOIN sessions t ON t.session_id = s.session_id"
 )
+#: When an event was, as one number: milliseconds, then its turn's place in the session.
+_LATER = "(coalesce(ts_us, 0) / 1000 << 20) + min(seq, 1048575)"
 
 
 class Facts:
@@ -209,7 +211,7 @@ class Facts:
         """Return how often each session did what to paths; reads no texts."""
         # One max() makes SQLite take the other columns from the row that has it.
         rows = self._by_ids(
-            "SELECT s.session_id, path_id, kind, count(*), max(coalesce(ts_us, 0)), ts_us, "
+            f"SELECT s.session_id, path_id, kind, count(*), max({_LATER}), ts_us, "
             "turn_uuid, seq, ask FROM facts_events JOIN facts_sessions s USING (session) "
             "WHERE path_id IN (%s) GROUP BY session, path_id, kind",
             path_ids,

@@ -166,8 +166,7 @@ def _search(call: Call, args: dict[str, Any], path: str, outcome: Outcome) -> It
     if not path and not re.search("grep|glob|search|find|list", call.tool, re.IGNORECASE):
         return
     kind: EventKind = "list" if _LISTS.search(call.tool) else "search"
-    base = path if path and "." not in path.rsplit("/", 1)[-1] else call.cwd
-    yield from found_paths(outcome.text, base or call.cwd, kind=kind, inside=path)
+    yield from found_paths(outcome.text, call.cwd, kind=kind, inside=path)
 
 
 def found_paths(
