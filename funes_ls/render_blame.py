@@ -124,7 +124,7 @@ class _Margin:
         self._color = color
         self._columns = max(16, min(44, width * 2 // 5))
         self._digits = len(str(lines[1]))
-        self._text_columns = max(8, width - self._columns - self._digits - 5)
+        self._text_columns = max(8, width - self._columns - self._digits - 6)
         self._runs = {
             number: run
             for run in answer.lines

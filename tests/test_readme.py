@@ -8,6 +8,7 @@ import pytest
 
 from funes_ls.cli.parser import build_parser
 from funes_ls.indexer.settings import CONFIG_KEYS, ENV_KEYS, Settings
+from funes_ls.protocol import BlameAnswer, BlameLines, BlameTurn, RelatedAnswer
 from funes_ls.retrieval.answers import Hit, RecallAnswer
 from funes_ls.service import Status
 
@@ -31,6 +32,9 @@ def test_the_settings_table_names_real_keys_and_their_defaults() -> None:
         assert said == ("yes" if default is True else str(default).removesuffix(".0"))
 
 
-@pytest.mark.parametrize("struct", [Hit, RecallAnswer, Status])
+@pytest.mark.parametrize(
+    "struct",
+    [Hit, RecallAnswer, Status, BlameAnswer, BlameLines, BlameTurn, RelatedAnswer],
+)
 def test_every_key_of_an_answer_is_named(struct: type[msgspec.Struct]) -> None:
     assert [name for name in struct.__struct_fields__ if f'"{name}"' not in README] == []

@@ -28,7 +28,7 @@ def blame(args: argparse.Namespace) -> int:
         "text": text,
         "asOf": args.as_of,
         "memory": args.memory,
-        "range": _range(first, last) if wanted else None,
+        "range": _range(first, last) if source else None,
     }
     answer = answer_to("funes/blame", params, args)
     if args.json:

@@ -19,6 +19,7 @@ from funes_ls.engine.address import read_address
 from funes_ls.indexer.errors import FunesError
 from tests.e2e.cli import COMMAND, Ran, funes, funes_process, index
 from tests.e2e.engines import Engines, alive, until
+from tests.e2e.known import loader
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="processes and signals of POSIX")
 
@@ -126,6 +127,9 @@ SAME = [
     ["sessions", "--title", "no such title"],
     ["sessions", "--limit", BIG, "--offset", BIG],
     ["sessions", "--until", "never"],
+    ["related", "poller.py"],
+    ["related", "/home/dev/src/tidewater/src/tidewater/poller.py", "--json"],
+    ["related", "poller.py", "--limit", "1"],
     ["related", "src/client.rs"],
     ["related", "/no/such/file", "--json"],
     ["related", "half a \udcff name\0", "--json"],
@@ -152,6 +156,19 @@ def test_the_engine_changes_no_byte(
     assert steady(with_engine.out) == steady(without.out)
     assert with_engine.err == without.err
     assert with_engine.code == without.code
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_who_wrote_a_file_is_the_same_with_and_without(
+    options: list[str], engine: Engines, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    known = loader()
+    text = tmp_path / "text.py"
+    text.write_text(known.text, encoding="utf-8")
+    argv = ["blame", known.path, "--text", str(text), *options]
+    with_engine = through_engine(monkeypatch, *argv)
+    assert with_engine == funes(*argv, "--no-engine")
+    assert known.session_id in with_engine.out
 
 
 def test_most_of_these_have_an_answer(engine: Engines) -> None:
