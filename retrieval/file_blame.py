@@ -1,16 +1,16 @@
 """Answers who wrote the lines of a file, from all a memory knows of it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 from funes_ls.indexer.chunk import chunk_id, join_pieces
-from funes_ls.indexer.facts import Facts, StoredEvent
+from funes_ls.indexer.facts import FactPath, Facts, StoredEvent
 from funes_ls.indexer.memory import MemoryView, Row
 from funes_ls.retrieval.blame import Claim, Document, blame
 from funes_ls.retrieval.blame_moved import blame_moved
 from funes_ls.retrieval.file_history import Histories
-from funes_ls.retrieval.file_paths import same_file
+from funes_ls.retrieval.same_file import Asked, same_file
 
 #: What was said stands in one of the first blocks of a turn, and is shown up to this length.
 _BLOCKS = 8
@@ -30,27 +30,26 @@ def blame_file(
     memory: MemoryView,
     histories: Histories,
     document: Document,
-    path: str,
+    asked: Asked,
     *,
     key: str,
-    really: str = "",
-    repos: Iterable[str] = (),
     until_us: int | None = None,
-) -> None:
+) -> tuple[FactPath, ...]:
     """Fill a document's claims from a memory's facts.
 
     Args:
         memory: One moment of it.
         histories: Where replays are kept.
         document: The text that is asked about.
-        path: Of the file; see `same_file` for this and the next two.
+        asked: The file.
         key: Names the memory, for keeping apart what is kept.
-        really: The path without symbolic links.
-        repos: Repositories the file is in.
         until_us: When the text was like this; None is now.
+
+    Returns:
+        The paths by which facts know the file.
     """
     facts = Facts(memory.catalog)
-    found = same_file(facts, memory.catalog, path, really=really, repos=repos)
+    found = same_file(facts, memory.catalog, asked)
     if found.own:
         blame(document, histories.of(facts, found.own, memory=key, until_us=until_us))
     for copy in found.copies:
@@ -59,6 +58,7 @@ def blame_file(
     if document.left():
         others = histories.others(facts, document, but=found.all, memory=key, until_us=until_us)
         blame_moved(document, others)
+    return found.all
 
 
 def stretches(document: Document, *, first: int = 0, last: int | None = None) -> list[Stretch]:
