@@ -67,7 +67,7 @@ def _covers(wanted: str, kind: str) -> bool:
 
 
 async def _is_known(ls: "Front", uri: str) -> bool:
-    params = {"path": path_of(uri), "limit": 1}
+    params = {"path": path_of(uri), "limit": 1, "factsOnly": True}
     answer = await ls.quick("funes/related", ls.with_settings("funes/related", params, uri=uri))
     return bool(answer and answer["total"])
 
@@ -75,7 +75,7 @@ async def _is_known(ls: "Front", uri: str) -> bool:
 def _action(
     ls: "Front", title: str, name: str, uri: str, place: Any
 ) -> types.CodeAction | types.Command:
-    moment = ls.lines.state(uri).moment
+    moment = ls.lines.asked(uri).moment
     about = {"uri": uri, "range": place, "moment": moment}
     command = types.Command(title=title, command=name, arguments=[about])
     if not ls.client.action_literals:

@@ -24,8 +24,6 @@ _QUIET_S = 1.0
 _LONGEST_PASS_S = 600.0
 _REFRESH_S = 10.0
 _TOP = types.Range(start=types.Position(0, 0), end=types.Position(0, 0))
-#: Sessions that are looked at for when the last one was.
-_MOST_RELATED = 100
 TOGGLE = "funes.toggleCodeLens"
 
 
@@ -80,13 +78,12 @@ async def _of_file(ls: "Front", uri: str, path: str) -> list[types.CodeLens]:
 
 
 async def _related(ls: "Front", uri: str, path: str) -> Any:
-    asked = {"path": path, "limit": _MOST_RELATED}
+    asked = {"path": path, "limit": 1, "factsOnly": True}
     return await ls.quick("funes/related", ls.with_settings("funes/related", asked, uri=uri))
 
 
 def _command(uri: str, answer: Any) -> types.Command:
-    times = [one["last_us"] or one["ended_us"] or 0 for one in answer["sessions"]]
-    last = ago(max(times, default=0) or None)
+    last = ago(answer["last_us"])
     title = counted(answer["total"], "past session") + (f" · last {last}" if last else "")
     return types.Command(title=title, command=SHOW_RELATED, arguments=[{"uri": uri}])
 

@@ -28,7 +28,7 @@ from funes_ls.engine import messages
 from funes_ls.engine.framing import frame
 from funes_ls.engine.log import frames
 from funes_ls.handlers.failures import Failure, Refused, bad_params, failure_of, told
-from funes_ls.handlers.texts import keep_texts
+from funes_ls.handlers.texts import ASKED, State, keep_texts, state_of
 
 _log = logging.getLogger(__name__)
 #: A server may say these before it has answered `initialize`.
@@ -133,7 +133,16 @@ class Guarded(LanguageServerProtocol):
         except Refused as exc:
             self._refuse(number, exc.failure)
             return
-        contextvars.copy_context().run(self._handle_request, number, method, params)
+        context = contextvars.copy_context()
+        context.run(ASKED.set, self._asked_about(message.get("params")))
+        context.run(self._handle_request, number, method, params)
+
+    def _asked_about(self, params: Any) -> tuple[str, State] | None:
+        """Return the document that params name, and its state: handlers run only later."""
+        uri = _table(_table(params).get("textDocument")).get("uri")
+        if not isinstance(uri, str) or not self.is_initialized:
+            return None
+        return uri, state_of(self.workspace, uri)
 
     def _out_of_order(self, number: str | int, method: str) -> Refused | None:
         if not self.is_initialized and method != types.INITIALIZE:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from funes_ls.handlers.addresses import Address, address_of_command, uri_of
 from funes_ls.handlers.documents import is_document, link_to
 from funes_ls.handlers.line_facts import Table, facts_within, turn_of
-from funes_ls.handlers.wording import ago, counted, harness_word, markdown, one_line, since
+from funes_ls.handlers.wording import counted, harness_word, markdown, one_line, since
 from funes_ls.uris import path_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ QUICK_S = 1.5
 #: A hover that comes later than this is of a place that the cursor has left.
 _SYMBOL_S = 0.15
 _MOST_CHARS = 120
-_MOST_LINES = 3
 _SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
 
 Link = Callable[[Address], str]
@@ -65,7 +64,7 @@ def register(ls: "Front") -> None:
 async def _hover(ls: "Front", uri: str, line: int) -> types.Hover | None:
     known = await _of_line(ls, uri, line) or await _of_symbol(ls, uri, line)
     if known is None:
-        return await _of_file(ls, uri, path_of(uri))
+        return None
     kind = types.MarkupKind.Markdown if ls.client.markdown else types.MarkupKind.PlainText
     text = hover_text(known, is_markdown=ls.client.markdown, link=_linking(ls))
     return types.Hover(contents=types.MarkupContent(kind=kind, value=text))
@@ -82,7 +81,7 @@ async def _of_line(ls: "Front", uri: str, line: int) -> Known | None:
 
 async def _of_symbol(ls: "Front", uri: str, line: int) -> Known | None:
     """Return who wrote most of the symbol whose name is on a line that itself is nobody's."""
-    state = ls.lines.state(uri)
+    state = ls.lines.asked(uri)
     if state.document is None or not state.document.line(line).strip():
         return None
     try:
@@ -170,45 +169,3 @@ def _linking(ls: "Front") -> Link:
         return link_to(ls, address)
 
     return link
-
-
-async def _of_file(ls: "Front", uri: str, path: str) -> types.Hover | None:
-    asked = ls.with_settings("funes/related", {"path": path, "limit": _MOST_LINES}, uri=uri)
-    answer = await ls.quick("funes/related", asked)
-    if not answer or not answer["sessions"]:
-        return None
-    kind = types.MarkupKind.Markdown if ls.client.markdown else types.MarkupKind.PlainText
-    text = _sessions_text(answer, is_markdown=ls.client.markdown, links=ls.client.virtual_documents)
-    return types.Hover(contents=types.MarkupContent(kind=kind, value=text))
-
-
-def _sessions_text(answer: Mapping[str, Any], *, is_markdown: bool, links: bool) -> str:
-    """Return a line per session, newest first; the last line counts those left off.
-
-    Args:
-        answer: Of `funes/related`.
-        is_markdown: Whether the text is Markdown; what sessions say is escaped in it.
-        links: Whether the client opens `funes:` documents.
-    """
-    sessions = answer["sessions"]
-    total = answer["total"]
-    shown = sessions if total <= _MOST_LINES else sessions[: _MOST_LINES - 1]
-    lines = [
-        _line(session, is_markdown=is_markdown, links=links and is_markdown) for session in shown
-    ]
-    if total > len(shown):
-        rest = f"{counted(total - len(shown), 'more past session')}"
-        address = Address(kind="file", path=answer["path"])
-        lines.append(f"[{rest}]({uri_of(address)})" if links and is_markdown else rest)
-    return ("  \n" if is_markdown else "\n").join(lines)
-
-
-def _line(session: Mapping[str, Any], *, is_markdown: bool, links: bool) -> str:
-    title = one_line(session["title"]) or "untitled session"
-    harness, when = harness_word(session["harness"]), ago(session["ended_us"])
-    if is_markdown:
-        title, harness = markdown(title), f"**{markdown(harness)}**"
-        address = address_of_command(session["get"])
-        if links and address is not None:
-            title = f"[{title}]({uri_of(address)})"
-    return " · ".join(filter(None, [harness, when, title]))

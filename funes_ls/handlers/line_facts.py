@@ -10,12 +10,11 @@ from msgspec import Struct
 from funes_ls.handlers.failures import changed
 from funes_ls.handlers.outlines import Outlines
 from funes_ls.handlers.symbol_ranges import Symbol, grammar_of
-from funes_ls.handlers.workspaces import opened
+from funes_ls.handlers.texts import ASKED, State, state_of
 from funes_ls.uris import path_of
 
 if TYPE_CHECKING:
     from funes_ls.handlers.front import Front
-    from funes_ls.handlers.texts import OpenText
 
 #: What says who wrote a line; the other words only hint.
 FACTS = ("exact", "moved")
@@ -27,18 +26,6 @@ _MOST_KEPT = 8
 
 Turn = Mapping[str, Any]
 Lines = Mapping[str, Any]
-
-
-class State(Struct, frozen=True, kw_only=True):
-    """A document's text at a moment; None stands for a file as it lies on disk."""
-
-    document: "OpenText | None"
-    moment: int
-
-    @property
-    def text(self) -> str | None:
-        """Return the text; its lines end at LF. Only that of now can be had."""
-        return None if self.document is None else self.document.plain
 
 
 class Table(Struct, frozen=True, kw_only=True):
@@ -67,8 +54,12 @@ class LineFacts:
 
     def state(self, uri: str) -> State:
         """Return the state of a document now."""
-        document = opened(self._ls, uri)
-        return State(document=document, moment=document.moment if document else 0)
+        return state_of(self._ls.workspace, uri)
+
+    def asked(self, uri: str) -> State:
+        """Return the state of a document when the request under way came."""
+        asked = ASKED.get()
+        return asked[1] if asked is not None and asked[0] == uri else self.state(uri)
 
     def check(self, uri: str, state: State) -> None:
         """Refuse an answer about a text that is no longer that of the document.
@@ -85,7 +76,8 @@ class LineFacts:
         Raises:
             Refused: the document has changed meanwhile.
         """
-        state = self.state(uri)
+        state = self.asked(uri)
+        self.check(uri, state)
         kept = self._kept.get(uri)
         if kept and kept[:2] == (state, self._ls.generation) and kept[2].done():
             table = _result(kept[2])

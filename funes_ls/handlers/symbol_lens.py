@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from funes_ls.handlers.code_actions import WHY_LINE
 from funes_ls.handlers.failures import changed
-from funes_ls.handlers.line_facts import State, Table, facts_within, turn_of
+from funes_ls.handlers.line_facts import Table, facts_within, turn_of
+from funes_ls.handlers.texts import State
 from funes_ls.handlers.wording import counted, harness_word, one_line, since
 
 if TYPE_CHECKING:

@@ -10,7 +10,9 @@ import re
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from lsprotocol import types
 from msgspec import Struct
@@ -24,6 +26,23 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 _MOST_EDITS = 2_000
 #: Encoding that the client counts in -> how Python calls it, and bytes a unit.
 _CODECS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
+
+
+class State(Struct, frozen=True, kw_only=True):
+    """A document's text at a moment; None stands for a file as it lies on disk."""
+
+    document: "OpenText | None"
+    moment: int
+
+    @property
+    def text(self) -> str | None:
+        """Return the text; its lines end at LF. Only that of now can be had."""
+        return None if self.document is None else self.document.plain
+
+
+#: The document that the request under way is about, and its state when the request came: its
+#: positions are of that text, whatever has come since.
+ASKED: ContextVar[tuple[str, State] | None] = ContextVar("asked", default=None)
 
 
 class Edit(Struct, frozen=True, kw_only=True):
@@ -168,6 +187,12 @@ class OpenText(TextDocument):
 def _alike(left: Sequence[str], right: Sequence[str], most: int) -> int:
     pairs = itertools.islice(zip(left, right, strict=False), most)
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def state_of(workspace: Workspace, uri: str) -> State:
+    """Return the state of a document now."""
+    document: OpenText | None = workspace.text_documents.get(unquote(uri))
+    return State(document=document, moment=document.moment if document else 0)
 
 
 def keep_texts(workspace: Workspace) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from funes_ls.handlers.addresses import Address, uri_of
+from tests.e2e.known import loader
 from tests.e2e.lsp_client import LspClient
 
 DOC = Path(__file__).resolve().parents[2] / "docs" / "protocol.md"
@@ -62,6 +63,10 @@ def filled(value: Any, server: LspClient) -> Any:
         return server.request("funes/related", {"path": FILE})["generation"]
     if value == "<file document>":
         return uri_of(Address(kind="file", path=FILE))
+    if value == "<open document>":
+        known = loader()
+        server.open(known.uri, known.text)
+        return known.uri
     return value
 
 

@@ -13,24 +13,27 @@ import pytest
 from tests.e2e.conftest import env_of
 from tests.e2e.engines import Engines, until
 from tests.e2e.lsp_client import LspError, Server, Servers, obliging
-from tests.sessions import append, record, tool_use, write
+from tests.sessions import append, record, tool_result, tool_use, write
 
 pytestmark = pytest.mark.timeout(120)
 FILE = "/work/demo/src/boiler.py"
 URI = f"file://{FILE}"
 LENS = {"textDocument": {"uri": URI}}
 HOVER = {"textDocument": {"uri": URI}, "position": {"line": 0, "character": 0}}
+TEXT = "def whistle(hour: int) -> bool:\n    return hour == NOON_OF_THE_BOILER\n"
 
 
-def session_about(path: Path, number: int, *, turns: int = 4) -> Path:
-    """Write a session that edits the file of these tests."""
-    edit = tool_use("Edit", {"file_path": FILE, "old_string": "a", "new_string": "b"}, id="t-1")
+def session_about(path: Path, number: int, *, turns: int = 4, file: str = FILE) -> Path:
+    """Write a session that writes a file, that of these tests as a rule."""
     said = [
         record(f"the boiler {number} whistles at noon, take {turn}", uuid=f"{number}-u-{turn}")
         for turn in range(turns)
     ]
-    called = record(edit, uuid=f"{number}-a", role="assistant")
-    return write(path / f"session-{number}.jsonl", [*said, called])
+    call = tool_use("Write", {"file_path": file, "content": TEXT}, id="t-1")
+    done = tool_result(f"File created successfully at: {file}", id="t-1")
+    called = record(call, uuid=f"{number}-a", role="assistant")
+    answered = record(done, uuid=f"{number}-r", toolUseResult={"type": "create"})
+    return write(path / f"session-{number}.jsonl", [*said, called, answered])
 
 
 @pytest.fixture
@@ -58,6 +61,13 @@ def lens_of(server: Server) -> Any:
     """Return the file's lens; an engine that is only just reached may be too slow at first."""
     [lens] = until(lambda: server.request("textDocument/codeLens", LENS))
     return lens
+
+
+def with_document(own: Servers) -> Server:
+    """Return a server with the file of these tests open."""
+    server = own.ready()
+    server.open(URI, TEXT)
+    return server
 
 
 def outcome(server: Server, number: int) -> Any:
@@ -150,8 +160,8 @@ def test_s20_hover_and_status_answer_while_a_full_index_runs(
 ) -> None:
     elsewhere = tmp_path / "many"
     for number in range(2, 402):
-        session_about(elsewhere, number, turns=20)
-    server = own.ready()
+        session_about(elsewhere, number, turns=20, file=f"/work/demo/src/{number}.py")
+    server = with_document(own)
     assert until(lambda: server.request("textDocument/hover", HOVER))
     index = server.begin("funes/index", {"target": str(elsewhere), "workDoneToken": "work"})
     assert server.progress("work")["kind"] == "begin"
@@ -206,7 +216,7 @@ def test_s22_a_document_that_is_gone_is_tolerated(own: Servers, traces: Path) ->
     assert len(server.answer(asked)) == 1
     session_about(traces, 2).unlink()
     (traces / "session-1.jsonl").unlink()
-    assert server.request("textDocument/hover", HOVER)
+    assert server.request("textDocument/hover", HOVER) is None  # nor is there such a file
     outcome(server, server.begin("codeLens/resolve", lens))
     argument = {"uri": URI, "range": None}
     with pytest.raises(LspError):
@@ -236,7 +246,7 @@ def test_partial_results_come_before_the_answer_and_never_after(server: Server) 
 
 
 def test_a_slow_engine_costs_an_editor_little(own: Servers, engines: Engines) -> None:
-    server = own.ready()
+    server = with_document(own)
     assert until(lambda: server.request("textDocument/hover", HOVER))
     os.kill(engines.pid, signal.SIGSTOP)
     try:
@@ -256,7 +266,7 @@ def test_a_slow_engine_costs_an_editor_little(own: Servers, engines: Engines) ->
 def test_a_killed_engine_is_replaced_without_the_editor_noticing(
     own: Servers, engines: Engines
 ) -> None:
-    server = own.ready()
+    server = with_document(own)
     before = until(lambda: server.request("textDocument/hover", HOVER))
     engines.kill()
     until(lambda: server.request("textDocument/hover", HOVER) == before)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.engines import until
+from tests.e2e.known import client
 from tests.e2e.lsp_client import FULL, Server, Servers, obliging
 
 pytestmark = pytest.mark.timeout(90)
@@ -124,18 +125,19 @@ def test_s34_it_registers_for_changes_where_the_client_wants_that(servers: Serve
     assert registration["registerOptions"] == {"section": "funes"}
 
 
-TOUCHED = "/home/dev/src/tidewater/src/tidewater/poller.py"
+TOUCHED = client()
+WRITTEN = {"line": TOUCHED.line("ATTEMPTS = 3"), "character": 0}
 
 
-def hover(server: Server, path: str = TOUCHED) -> Any:
-    document = {"uri": f"file://{path}"}
-    params = {"textDocument": document, "position": {"line": 0, "character": 0}}
+def hover(server: Server) -> Any:
+    server.open(TOUCHED.uri, TOUCHED.text)
+    params = {"textDocument": {"uri": TOUCHED.uri}, "position": WRITTEN}
     return server.request("textDocument/hover", params)
 
 
 def shows(server: Server) -> bool:
     """Return whether hovers are on for the file; the engine may be slow at first."""
-    server.request("funes/related", {"path": TOUCHED})
+    server.request("funes/related", {"path": TOUCHED.path})
     return hover(server) is not None
 
 

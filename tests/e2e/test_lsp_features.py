@@ -12,6 +12,7 @@ import pytest
 
 from funes_ls.handlers.addresses import Address, uri_of
 from tests.e2e.engines import Engines, until
+from tests.e2e.known import client
 from tests.e2e.lsp_client import FULL, LspError, Server, Servers
 
 pytestmark = pytest.mark.timeout(90)
@@ -53,7 +54,7 @@ def test_from_a_lens_to_the_turn(server: Server) -> None:
     [lens] = soon(lambda: ask_of(server, "textDocument/codeLens"))
     resolved = server.request("codeLens/resolve", lens)
     command = resolved["command"]
-    assert command["title"].startswith("2 past sessions · last ")
+    assert command["title"].startswith("3 past sessions · last ")
     shown = server.request(
         "workspace/executeCommand",
         {"command": command["command"], "arguments": command["arguments"]},
@@ -62,7 +63,7 @@ def test_from_a_lens_to_the_turn(server: Server) -> None:
     asked = [params for name, params in server.served if name == "window/showDocument"][-1]
     assert asked["uri"] == FILE_PAGE
     links = ask_of(server, "textDocument/documentLink", FILE_PAGE)
-    assert len(links) == 2
+    assert len(links) == 3
     page = server.request("funes/document", {"uri": FILE_PAGE})["text"].splitlines()
     at = links[0]["range"]
     line = page[at["start"]["line"]]
@@ -85,7 +86,7 @@ def test_the_same_for_a_client_that_opens_only_files(servers: Servers, served: E
     assert stat.S_IMODE(path.stat().st_mode) == 0o400
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     links = ask_of(server, "textDocument/documentLink", shown["uri"])
-    assert len(links) == 2 and "target" not in links[0]
+    assert len(links) == 3 and "target" not in links[0]
     resolved = server.request("documentLink/resolve", links[0])
     assert "## user" in file_of(resolved["target"]).read_text(encoding="utf-8")
     position = links[0]["range"]["start"]
@@ -102,7 +103,7 @@ def test_a_file_is_a_document_for_every_server_of_the_home(servers: Servers) -> 
     arguments = {"command": "funes.showRelated", "arguments": [{"uri": URI}]}
     shown = writer.request("workspace/executeCommand", arguments)
     soon(lambda: ask_of(reader, "textDocument/codeLens"))
-    [first, _] = ask_of(reader, "textDocument/documentLink", shown["uri"])
+    [first, *_] = ask_of(reader, "textDocument/documentLink", shown["uri"])
     position = first["range"]["start"]
     found = ask_of(reader, "textDocument/definition", shown["uri"], position=position)
     assert "## user" in file_of(found["uri"]).read_text(encoding="utf-8")
@@ -201,8 +202,11 @@ def test_a_turn_that_is_not_there_is_a_document_that_says_so(server: Server) -> 
 def test_settings_turn_features_off(servers: Servers) -> None:
     options = {"hover": {"enabled": False}, "codeLens": {"enabled": False}}
     server = servers.ready(initializationOptions=options)
-    assert until(lambda: server.request("funes/related", {"path": PATH})["total"]) == 2
-    assert ask_of(server, "textDocument/hover", position=PLACE["start"]) is None
+    assert until(lambda: server.request("funes/related", {"path": PATH})["total"]) == 3
+    known = client()
+    server.open(known.uri, known.text)
+    place = {"line": known.line("ATTEMPTS = 3"), "character": 0}
+    assert ask_of(server, "textDocument/hover", known.uri, position=place) is None
     assert ask_of(server, "textDocument/codeLens") == []
 
 

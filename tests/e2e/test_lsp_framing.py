@@ -146,7 +146,7 @@ def test_s15_an_exception_nobody_foresaw(servers: Servers) -> None:
 @pytest.mark.parametrize(
     ("method", "params"),
     [
-        ("funes/recall", {}),
+        ("funes/get", {}),
         ("funes/recall", {"query": 5}),
         ("funes/recall", {"query": "x", "nonsense": 1}),
         ("funes/recall", [1]),

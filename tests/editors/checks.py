@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.editors.editor import Sample, Seen, processes_of, program, servers_of, within
+from tests.editors.editor import KNOWN_ASK, Sample, Seen, processes_of, program, servers_of, within
 
 INVALID_PARAMS = -32602
 
@@ -33,9 +33,10 @@ def requests(seen: Seen) -> None:
 
 
 def hover(seen: Seen) -> None:
-    """Hover in the editor's own window or echo area."""
-    shown = " ".join(seen["hover"])
-    assert "session" in shown.lower() or "claude" in shown.lower(), shown
+    """Who wrote a known line and what was asked, in the editor's own window or echo area."""
+    shown = " ".join(seen["hover"]).replace("\\", "")
+    assert "claude" in shown and KNOWN_ASK in shown, shown
+    assert len([line for line in seen["hover"] if line.strip()]) <= 3, shown
 
 
 def lenses(seen: Seen) -> None:
@@ -60,6 +61,13 @@ def actions(seen: Seen) -> None:
     titles = [one["title"] for one in seen.answer("actions")]
     assert any("Recall" in title for title in titles), titles
     assert any("Why" in title for title in titles), titles
+
+
+def why(lines: list[str]) -> None:
+    """The page of a line: its text, what was asked, the way to the turns."""
+    assert lines[0].startswith("# Why line "), lines
+    assert KNOWN_ASK in lines, lines
+    assert any(line.startswith("→ funes get ") for line in lines), lines
 
 
 def document(seen: Seen, *, virtual: bool) -> None:

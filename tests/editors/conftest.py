@@ -9,21 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.known import client
 from tests.editors.editor import Sample, alive, processes_of, program, within
 from tests.tiny_model import tiny_model_dir
 
 SAMPLES = Path(__file__).resolve().parents[1] / "traces" / "home"
-SOURCE = '''"""Asks gauges for their readings."""
-
-import time
-
-
-def get(url: str, attempts: int = 3) -> bytes:
-    """Return what a gauge answers; a slow one is asked again."""
-    for attempt in range(attempts):
-        time.sleep(attempt)
-    return url.encode()
-'''
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +27,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Sample:
         trace.write_text(text.replace("/home/dev/src", str(home / "src")), encoding="utf-8")
     file = project / "src" / "tidewater" / "http.py"
     file.parent.mkdir(parents=True)
-    file.write_text(SOURCE, encoding="utf-8")
+    file.write_text(client().text, encoding="utf-8")
     (project / ".git").mkdir()
     sample = Sample(home=home, project=project, file=file, env=_env(home))
     run = subprocess.run(

@@ -30,6 +30,9 @@ KNOWN = ("nvim", "eglot", "lsp-mode")
 #: What the sample sessions are asked for, and a word of the title of one.
 QUESTION = "why did we give up five retry attempts"
 TITLE = "gauge poller"
+#: A line that a session wrote, and what it had been asked then.
+KNOWN_LINE = "ATTEMPTS = 3"
+KNOWN_ASK = "How many attempts then?"
 
 
 class Sample(Struct, frozen=True, kw_only=True):
@@ -133,6 +136,7 @@ def run_editor(sample: Sample, argv: list[str], told: Path, **env: str) -> Seen:
         "FUNES_PROBE_ROOT": str(sample.project),
         "FUNES_PROBE_QUERY": QUESTION,
         "FUNES_PROBE_TITLE": TITLE,
+        "FUNES_PROBE_KNOWN": KNOWN_LINE,
     }
     with (told.parent / "output.txt").open("w+", encoding="utf-8", errors="replace") as output:
         process = subprocess.Popen(

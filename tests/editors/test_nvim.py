@@ -65,6 +65,7 @@ def test_a_new_neovim_by_itself(sample: Sample, tmp_path: Path) -> None:
     assert "session" in seen["lens_shown"]
     opened(seen, "lens_run", virtual=False)
     opened(seen, "action_run", virtual=False)
+    checks.why(seen["action_run"]["lines"])
 
 
 @pytest.mark.parametrize("versions", [("0.7", "0.11"), ("0.11", "99")], ids=["older", "newer"])
@@ -76,6 +77,7 @@ def test_the_plugin(sample: Sample, tmp_path: Path, versions: tuple[str, str]) -
     checks.everything(seen, sample, virtual=True)
     opened(seen, "lens_run", virtual=True)
     opened(seen, "action_run", virtual=True)
+    checks.why(seen["action_run"]["lines"])
 
 
 def opened(seen: Seen, name: str, *, virtual: bool) -> None:
@@ -113,6 +115,9 @@ def plugin(seen: Seen) -> None:
     assert recalled["modifiable"] is False
     assert "funes:/turn/" in seen["command_open"]["name"]
     assert "".join(seen["command_open"]["lines"]).strip()
-    assert any("claude" in line for line in seen["command_why"]), seen["command_why"]
+    assert "funes:/why/" in seen["command_why"]["name"]
+    checks.why(seen["command_why"]["lines"])
+    assert any("claude · " in title for title in seen["command_lens"]), seen["command_lens"]
+    assert seen["command_lens_off"] == 0
     assert len(seen["command_sessions"]) >= 25
     assert all("gauge" in line for line in seen["command_sessions_titled"])

@@ -1,7 +1,8 @@
--- funes-ls in Neovim 0.7 and up: starts the language server for files, and gives three commands.
+-- funes-ls in Neovim 0.7 and up: starts the language server for files, and gives four commands.
 --
 --   :FunesRecall why did we drop the cache    passages of sessions, best first, while they come
---   :FunesWhy                                 sessions that have to do with the line you are on
+--   :FunesWhy                                 who wrote the line you are on, or a selection, and why
+--   :FunesLens symbols                        lenses at each function; without a word: off, or on
 --   :FunesSessions [words of a title]         sessions, newest first
 --
 -- In their lists <CR> opens the turn under the cursor as a read-only `funes:` document; there it
@@ -152,21 +153,6 @@ function M.sessions(title)
   end)
 end
 
---- Shows the sessions that have to do with the line under the cursor.
-function M.why()
-  local line = vim.fn.line(".") - 1
-  local name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(0), ":t")
-  request("funes/related", {
-    textDocument = { uri = vim.uri_from_bufnr(0) },
-    range = {
-      start = { line = line, character = 0 },
-      ["end"] = { line = line + 1, character = 0 },
-    },
-  }, function(answer)
-    show_sessions(("why %s:%d"):format(name, line + 1), answer.sessions)
-  end)
-end
-
 --- Opens a `funes:` document; `line`, from 0, is where reading begins.
 function M.open(uri, line)
   if uri then
@@ -197,6 +183,23 @@ local function run_command(command)
       M.open(answer.uri, answer.line)
     end
   end)
+end
+
+--- Shows who wrote lines (from 1, both included; without them that under the cursor) and why.
+function M.why(first, last)
+  first = first or vim.fn.line(".")
+  run_command({
+    command = "funes.whyLine",
+    arguments = {
+      {
+        uri = vim.uri_from_bufnr(0),
+        range = {
+          start = { line = first - 1, character = 0 },
+          ["end"] = { line = last or first, character = 0 },
+        },
+      },
+    },
+  })
 end
 
 -- Fills a buffer named by a `funes:` address; nothing of it is written anywhere. An old Neovim
@@ -247,6 +250,25 @@ local function refresh_lenses(buffer)
   elseif buffer == vim.api.nvim_get_current_buf() then
     vim.lsp.codelens.refresh()
   end
+end
+
+--- Turns lenses off, or on again; `where` is `off`, `file` or `symbols`.
+function M.lens(where)
+  request("workspace/executeCommand", {
+    command = "funes.toggleCodeLens",
+    arguments = where and where ~= "" and { where } or nil,
+  }, function(answer)
+    M.options.code_lens = answer.codeLens ~= "off"
+    if M.options.code_lens then
+      return refresh_lenses(vim.api.nvim_get_current_buf())
+    end
+    for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+      for _, client in ipairs(clients_of(buffer)) do
+        vim.lsp.codelens.display({}, buffer, client.id)
+        vim.lsp.codelens.save({}, buffer, client.id)
+      end
+    end
+  end)
 end
 
 local function configuration(root)
@@ -300,7 +322,18 @@ local function make_commands()
   command("FunesSessions", function(given)
     M.sessions(given.args)
   end, { nargs = "*", desc = "Sessions, newest first" })
-  command("FunesWhy", M.why, { desc = "Sessions that have to do with this line" })
+  command("FunesWhy", function(given)
+    M.why(given.line1, given.line2)
+  end, { range = true, desc = "Who wrote this line, and why" })
+  command("FunesLens", function(given)
+    M.lens(given.args)
+  end, {
+    nargs = "?",
+    complete = function()
+      return { "off", "file", "symbols" }
+    end,
+    desc = "Lenses off or on, or where they are",
+  })
 end
 
 --- Starts the server for every file that is opened from now on, and for those that are open.

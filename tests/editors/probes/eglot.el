@@ -46,7 +46,7 @@
   (with-current-buffer "*funes recall*" (buffer-substring-no-properties (point-min) (point-max))))
 (probe-step "recall_bad" (probe-ask :funes/recall '(:query 5)))
 (probe-step "status" (probe-ask :funes/status eglot--{}))
-(probe-step "hover" (probe-to-word "def get") (probe-eldoc))
+(probe-step "hover" (probe-to-word (getenv "FUNES_PROBE_KNOWN")) (probe-eldoc))
 (probe-step "lenses"
   (probe-ask :textDocument/codeLens (list :textDocument (eglot--TextDocumentIdentifier))))
 (probe-step "lens_titles"

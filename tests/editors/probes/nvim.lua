@@ -108,7 +108,7 @@ step("status", function()
 end)
 
 step("hover", function()
-  to_word("def get")
+  to_word(vim.env.FUNES_PROBE_KNOWN)
   vim.lsp.buf.hover()
   return wait_for(floating_lines)
 end)
@@ -197,7 +197,7 @@ vim.ui.select = function(items, options, choose)
   end
 end
 step("action_run", function()
-  to_word("def get")
+  to_word(vim.env.FUNES_PROBE_KNOWN)
   return opened_by(vim.lsp.buf.code_action)
 end)
 vim.api.nvim_set_current_win(window)

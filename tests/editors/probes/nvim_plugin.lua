@@ -46,10 +46,43 @@ probe.step("command_open", function()
 end)
 
 probe.step("command_why", function()
-  probe.to_word("def get")
-  local line = vim.fn.line(".")
+  probe.to_word(vim.env.FUNES_PROBE_KNOWN)
   vim.cmd("FunesWhy")
-  return lines_of(("funes-list:why http.py:%d"):format(line))
+  probe.wait_for(function()
+    return vim.api.nvim_buf_get_name(0):find("funes:/why/", 1, true)
+      and #table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false)) > 0
+  end)
+  return {
+    name = vim.api.nvim_buf_get_name(0),
+    lines = vim.api.nvim_buf_get_lines(0, 0, 60, false),
+  }
+end)
+
+local function lens_titles(buffer)
+  local titles = {}
+  for _, lens in ipairs(vim.lsp.codelens.get(buffer)) do
+    table.insert(titles, lens.command and lens.command.title or "")
+  end
+  return titles
+end
+
+probe.step("command_lens", function()
+  probe.to_word(vim.env.FUNES_PROBE_KNOWN)
+  vim.cmd("FunesLens symbols")
+  local buffer = vim.api.nvim_get_current_buf()
+  return probe.wait_for(function()
+    local titles = lens_titles(buffer)
+    return #titles == 2 and not vim.tbl_contains(titles, "") and titles
+  end)
+end)
+
+probe.step("command_lens_off", function()
+  vim.cmd("FunesLens")
+  local buffer = vim.api.nvim_get_current_buf()
+  probe.wait_for(function()
+    return #lens_titles(buffer) == 0
+  end)
+  return #lens_titles(buffer)
 end)
 
 probe.step("command_sessions", function()

@@ -6,9 +6,10 @@ import pytest
 
 from funes_ls.handlers.addresses import Address, uri_of
 from funes_ls.handlers.hover import Known, first_sentence, hover_text, of_symbol
-from funes_ls.handlers.line_facts import State, Table
+from funes_ls.handlers.line_facts import Table
 from funes_ls.handlers.pages import leads, recall_page, turns_page
 from funes_ls.handlers.symbol_ranges import Symbol
+from funes_ls.handlers.texts import State
 from funes_ls.handlers.why import why_page
 
 
