@@ -12,6 +12,8 @@ from msgspec import Struct
 
 from funes_ls.indexer.calls.call import Call
 from funes_ls.indexer.calls.extract import facts_of, is_script
+from funes_ls.indexer.calls.mentions import named_files
+from funes_ls.indexer.facts import FileEvent
 from funes_ls.indexer.facts_tables import CallFacts, Provenance
 
 _log = logging.getLogger(__name__)
@@ -103,8 +105,28 @@ class FactsBuilder:
         elif piece.role == "assistant":
             yield from self._silent(piece)
             self._state.reason = piece.turn_uuid
+            yield from self._mentions(piece)
         elif piece.role == "user" and piece.block_type == "text":
             self._prompt(piece)
+            yield from self._mentions(piece)
+
+    def _mentions(self, piece: Piece) -> Iterator[CallFacts]:
+        if piece.block_type != "text":
+            return
+        paths = named_files(piece.text, self._state.cwd)
+        if paths:
+            events = tuple(FileEvent(kind="mention", path=path) for path in paths)
+            yield CallFacts(at=self._here(piece), events=events)
+
+    def _here(self, piece: Piece) -> Provenance:
+        return Provenance(
+            turn_uuid=piece.turn_uuid,
+            seq=piece.seq,
+            block_idx=piece.block_idx,
+            ts_us=piece.ts_us,
+            ask_turn_uuid=self._state.ask,
+            reason_turn_uuid=self._state.reason,
+        )
 
     def _silent(self, piece: Piece) -> Iterator[CallFacts]:
         """Yield what scripts did that printed nothing: a blank answer is stored nowhere.
@@ -144,14 +166,7 @@ class FactsBuilder:
 
     def _begin(self, piece: Piece) -> None:
         state = self._state
-        at = Provenance(
-            turn_uuid=piece.turn_uuid,
-            seq=piece.seq,
-            block_idx=piece.block_idx,
-            ts_us=piece.ts_us,
-            ask_turn_uuid=state.ask,
-            reason_turn_uuid=state.reason,
-        )
+        at = self._here(piece)
         if state.answered:
             state.batch, state.answered = state.batch + 1, False
         if len(piece.text) <= _MOST_CHARS:

@@ -1,5 +1,7 @@
 """From a call and its answer to the facts in it."""
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from funes_ls.indexer.calls.call import Call, word
@@ -48,9 +50,22 @@ def _of_script(call: Call, args: dict[str, object], script: str, outcome: Outcom
     if outcome.refused:
         return Found()
     folder = word(args, "workdir", "cwd", "working_directory", "directory", "dir") or ""
-    events = script_events(script, outcome, call.cwd, folder=folder)
+    events = _each_once(script_events(script, outcome, call.cwd, folder=folder))
     is_running = any(mark in outcome.text[:_HEAD_CHARS] for mark in _RUNNING)
     status = outcome.exit_status
     if status is None and outcome.ok and not is_running:
         status = 0
     return Found(events=tuple(events), command=script, exit_status=status)
+
+
+def _each_once(events: Iterable[FileEvent]) -> list[FileEvent]:
+    """Return events without mentions of files that others are of, or that came before."""
+    given = list(events)
+    seen = {one.path for one in given if one.kind != "mention"}
+    seen |= {one.source for one in given}
+    kept = []
+    for one in given:
+        if one.kind != "mention" or one.path not in seen:
+            kept.append(one)
+            seen.add(one.path)
+    return kept

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from funes_ls.indexer.calls import shell_files, shell_reads
+from funes_ls.indexer.calls.mentions import is_file_name
 from funes_ls.indexer.calls.outcome import Outcome
 from funes_ls.indexer.calls.patch import find_patch, patch_events
 from funes_ls.indexer.calls.paths import settled
@@ -133,6 +134,9 @@ def _one(
     yield from shell_reads.seen(
         name, words, scene.cwd, outcome.text if is_seen and outcome.ok else None
     )
+    for word in words[1:] if outcome.ok else ():
+        if word.known and is_file_name(word.text) and (path := settled(word.text, scene.cwd)):
+            yield FileEvent(kind="mention", path=path)
 
 
 def bare(words: list[Word]) -> list[Word]:

@@ -12,7 +12,7 @@ def done(script: str, output: str = "", cwd: str = "/w") -> list[FileEvent]:
 
 
 def changes(script: str, output: str = "") -> list[tuple[str, str, str]]:
-    seen = ("read", "search", "list")
+    seen = ("read", "search", "list", "mention")
     return [
         (one.kind, one.path, one.new or one.source)
         for one in done(script, output)
@@ -88,7 +88,8 @@ def test_what_scripts_show(
 
 
 def test_what_searches_find() -> None:
-    found = done("rg -n level src", "src/a.py:3:level = 1\nsrc/b/c.ts:9:level()\nplain words here")
+    given = done("rg -n level src", "src/a.py:3:level = 1\nsrc/b/c.ts:9:level()\nplain words here")
+    found = [one for one in given if one.kind != "mention"]
     assert [(one.kind, one.path) for one in found] == [
         ("search", "/w/src/a.py"),
         ("search", "/w/src/b/c.ts"),
@@ -101,3 +102,8 @@ def test_long_scripts_and_answers_take_no_long_time() -> None:
     done("x " * 100_000 + "> a")
     done("rg x", ("a" * 399 + ".") * 2_000)
     done("(" * 20_000 + "$(" * 20_000)
+
+
+def test_what_commands_name() -> None:
+    found = done("cd app && pytest -q tests/test_a.py && echo $X.py")
+    assert [(one.kind, one.path) for one in found] == [("mention", "/w/app/tests/test_a.py")]
