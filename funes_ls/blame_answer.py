@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from funes_ls.asked_file import asked_file
 from funes_ls.file_answers import file_of
 from funes_ls.indexer.catalog import now_us
 from funes_ls.indexer.errors import UsageError
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from funes_ls.retrieval.file_blame import Stretch
     from funes_ls.retrieval.file_history import Histories
 
+_SLOW_GIT = "Git did not answer in time; ask again for what it knows."
+
 _kept: "Histories | None" = None
 
 
@@ -27,6 +30,8 @@ def blame(params: BlameParams, memories: Memories) -> BlameAnswer:
         UsageError: no file is named, it cannot be read as text, or a time is none.
         MemoryStateError: see `Memories.reading`.
     """
+    from funes_ls.blame_evidence import Untimed, heed, known_of, names_in
+    from funes_ls.indexer.facts import Facts
     from funes_ls.retrieval.blame import Document
     from funes_ls.retrieval.file_blame import blame_file, stretches
     from funes_ls.retrieval.timespec import time_range
@@ -37,16 +42,21 @@ def blame(params: BlameParams, memories: Memories) -> BlameAnswer:
     name = params.memory or memories.settings.memory
     document = Document(text)
     first, last = _wanted(params, len(document.lines))
+    known = known_of(path, document.lines if until_us is None else (), first, last)
+    document.not_after = known.times
     with memories.reading(name) as memory, memory.snapshot() as now:
-        blame_file(
+        document.untimed = Untimed(now.catalog)
+        paths = blame_file(
             now,
             _histories(),
             document,
-            path,
+            asked_file(path),
             key=str(memory.base),
-            really=_really(path),
             until_us=until_us,
         )
+        ids = [one.path_id for one in paths]
+        facts = Facts(now.catalog)
+        heed(document.claims, known, names_in(now.catalog), lambda: facts.events_of(ids))
         found = stretches(document, first=first, last=last)
         return BlameAnswer(
             path=path,
@@ -54,6 +64,7 @@ def blame(params: BlameParams, memories: Memories) -> BlameAnswer:
             generation=now.generation,
             lines=tuple(_lines(one) for one in found),
             turns=tuple(_turns(found, now, name)),
+            note="" if known.is_complete else _SLOW_GIT,
         )
 
 
@@ -80,13 +91,6 @@ def _read(path: str) -> str:
     return text
 
 
-def _really(path: str) -> str:
-    try:
-        return str(Path(path).resolve()) if Path(path).is_absolute() else ""
-    except (OSError, ValueError, RuntimeError):  # also a loop of links
-        return ""
-
-
 def _wanted(params: BlameParams, count: int) -> tuple[int, int]:
     """Return the lines asked about: those that the range holds a part of."""
     if params.range is None:
@@ -110,6 +114,7 @@ def _lines(found: "Stretch") -> BlameLines:
         ask_turn_uuid=event.ask_turn_uuid,
         reason_turn_uuid=event.reason_turn_uuid,
         from_path=event.path if word == "moved" else "",
+        evidence=found.claim.evidence,
     )
 
 

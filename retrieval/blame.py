@@ -1,7 +1,7 @@
 """Says which call wrote each line of a file, from what sessions did to it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -22,10 +22,11 @@ _LONG_LINE = 25
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """A line's origin: the event that wrote it, and how sure that is."""
+    """A line's origin: the event that wrote it, how sure that is, and what says so."""
 
     event: Any
     word: Word
+    evidence: str = "trace"
 
 
 class Document:
@@ -37,6 +38,7 @@ class Document:
         weak: Which of them say nothing by themselves.
         telling: The keys that are not weak.
         claims: By line; None where nothing claims it.
+        untimed: Sessions whose times are no more than guesses.
         explained: Lines that need no further search: claimed, or known to be nobody's.
     """
 
@@ -57,6 +59,7 @@ class Document:
             key for key, weak in zip(self.keys, self.weak, strict=True) if not weak
         )
         self.not_after = not_after
+        self.untimed: Container[str] = ()
         self.counts = Counter(self.keys)
         self.claims: list[Claim | None] = [None] * len(self.lines)
         self.explained = [False] * len(self.lines)
@@ -69,7 +72,9 @@ class Document:
     def allows(self, line: int, event: Any) -> bool:
         """Tell whether an event is early enough to have written a line."""
         limit = self.not_after[line] if line < len(self.not_after) else None
-        return limit is None or event.ts_us is None or event.ts_us <= limit
+        if limit is None or event.ts_us is None or event.ts_us <= limit:
+            return True
+        return bool(self.untimed) and event.session_id in self.untimed
 
     def explain(self, line: int, claim: Claim | None) -> None:
         """Settle a line; None is for what nobody of ours wrote."""
