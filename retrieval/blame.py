@@ -151,7 +151,9 @@ def _says_something(document: Document, lines: Sequence[int]) -> bool:
 
 
 def _explain(document: Document, line: int, mark: int, history: History, used: set[int]) -> bool:
-    """Settle a line by who wrote it, unless that is known to be later than the line."""
+    """Settle a line by who wrote it, unless it is settled, or that is later than the line."""
+    if document.explained[line]:
+        return False
     if mark == NOBODY:
         document.explain(line, None)
         return True

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from funes_ls.retrieval.blame import Claim, Document, best_state
+from funes_ls.retrieval.blame import Claim, Document, Word, best_state
 from funes_ls.retrieval.diff import Pairs, pairs
 from funes_ls.retrieval.replay import NOBODY, History, Witness, runs
 
@@ -12,12 +12,19 @@ _BLOCK = 3
 _MOST_OF_IT = 0.3
 
 
-def blame_moved(document: Document, histories: Iterable[History]) -> None:
-    """Claim lines that nothing explains yet from the histories of other files, likest first."""
+def blame_moved(document: Document, histories: Iterable[History], *, word: Word = "moved") -> None:
+    """Claim lines that nothing explains yet from the histories of other files, likest first.
+
+    Args:
+        document: What is asked about.
+        histories: Of other files, or of the same one in other folders.
+        word: How sure such claims are: `exact` for the same file.
+    """
     wanted = document.left()
     ranked = [(len(wanted & seen_in(history)), history) for history in histories]
     for shared, history in sorted(ranked, key=lambda one: -one[0]):
-        _search(document, history, is_it=shared >= _MOST_OF_IT * len(document.telling))
+        is_it = shared >= _MOST_OF_IT * len(document.telling)
+        _search(document, history, word, is_it=is_it)
 
 
 def seen_in(history: History) -> set[str]:
@@ -25,20 +32,26 @@ def seen_in(history: History) -> set[str]:
     return set().union(*(one.telling for one in [*history.states, *history.windows]))
 
 
-def _search(document: Document, history: History, *, is_it: bool) -> None:
+def _search(document: Document, history: History, word: Word, *, is_it: bool) -> None:
     used: set[int] = set()
     best, _ = best_state(document, history)
     if best is not None:
-        _claim_blocks(document, best, history, used, is_it=is_it)
+        _claim_blocks(document, best, history, used, word, is_it=is_it)
     left = document.left()
     for window in reversed(history.windows):
         if len(left & window.telling) >= (1 if is_it else _BLOCK):
-            _claim_blocks(document, window, history, used, is_it=is_it)
+            _claim_blocks(document, window, history, used, word, is_it=is_it)
             left = document.left()
 
 
 def _claim_blocks(
-    document: Document, source: Witness, history: History, used: set[int], *, is_it: bool
+    document: Document,
+    source: Witness,
+    history: History,
+    used: set[int],
+    word: Word,
+    *,
+    is_it: bool,
 ) -> None:
     # What is explained equals nothing, so that blocks around it are found as blocks.
     here: list[str | int] = [
@@ -55,7 +68,7 @@ def _claim_blocks(
                     document.explain(j, None)
             elif mark not in used and document.allows(j, history.author(mark)):
                 used.add(mark)
-                document.explain(j, Claim(event=history.author(mark), word="moved"))
+                document.explain(j, Claim(event=history.author(mark), word=word))
 
 
 def _strong(document: Document, run: Pairs) -> int:

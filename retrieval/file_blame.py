@@ -52,9 +52,9 @@ def blame_file(
     found = same_file(facts, memory.catalog, asked)
     if found.own:
         blame(document, histories.of(facts, found.own, memory=key, until_us=until_us))
-    for copy in found.copies:
-        if document.left():
-            blame(document, histories.of(facts, [copy], memory=key, until_us=until_us))
+    if found.copies and document.left():
+        copies = [histories.of(facts, [one], memory=key, until_us=until_us) for one in found.copies]
+        blame_moved(document, copies, word="exact")
     if document.left():
         others = histories.others(facts, document, but=found.all, memory=key, until_us=until_us)
         blame_moved(document, others)

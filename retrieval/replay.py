@@ -6,10 +6,11 @@ kept as a `Witness`, since the file that is asked about may be an older one.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 
+from funes_ls.indexer.facts import FileEvent
 from funes_ls.indexer.facts_lines import is_weak, line_key
 from funes_ls.retrieval.diff import Pairs, pairs
 from funes_ls.retrieval.sed import apply_sed
@@ -24,19 +25,6 @@ _AROUND = 8
 _MOST_LINES = 200_000
 #: Of an edit's text that is not there word for word, so many lines must be.
 _ENOUGH_THERE = 0.5
-
-
-class Event(Protocol):
-    """What a replay must know of a call; see `funes_ls.indexer.facts.FileEvent`."""
-
-    kind: str
-    path: str
-    old: str
-    new: str
-    every: bool
-    first_line: int
-    whole: bool
-    source: str
 
 
 class Witness(Struct, frozen=True, kw_only=True):
@@ -137,7 +125,9 @@ class _Keys:
         return frozenset(key for key in keys if not weak[key])
 
 
-def replay(events: Sequence[Event], *, path_of: Callable[[Event], str] | None = None) -> History:
+def replay(
+    events: Sequence[FileEvent], *, path_of: Callable[[FileEvent], str] | None = None
+) -> History:
     """Return the history of a file from what sessions did to it.
 
     Args:
@@ -175,7 +165,7 @@ class _File:
         self._pieces: list[_Text] = []
         self._kept_lines = 0
 
-    def apply(self, event: Event, index: int) -> None:
+    def apply(self, event: FileEvent, index: int) -> None:
         match event.kind:
             case "write":
                 self._write(_lines(event.new), index)
@@ -213,7 +203,7 @@ class _File:
         self._keep_state(index)
         self._keep_window(self._main, 0, len(lines), index)
 
-    def _edit(self, event: Event, index: int) -> None:
+    def _edit(self, event: FileEvent, index: int) -> None:
         old, new = unix(event.old), unix(event.new)
         texts = [self._main] if self._main else []
         texts += reversed(self._pieces)
@@ -240,14 +230,14 @@ class _File:
         if text is self._main:
             self._keep_state(index)
 
-    def _run_sed(self, event: Event, index: int) -> None:
+    def _run_sed(self, event: FileEvent, index: int) -> None:
         for text in [self._main] if self._main else self._pieces:
             after = apply_sed(text.lines, event.new, extended=event.every)
             if after is not text.lines and after != text.lines:
                 self._put(text, 0, len(text.lines), after, index)
         self._keep_state(index)
 
-    def _read(self, event: Event, index: int) -> None:
+    def _read(self, event: FileEvent, index: int) -> None:
         lines = _lines(event.new)
         if event.whole:
             is_news = self._main is None or self._main.lines != lines

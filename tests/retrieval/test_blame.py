@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from msgspec import Struct
 
+from funes_ls.indexer.facts import FileEvent
 from funes_ls.retrieval.blame import Document, blame
 from funes_ls.retrieval.blame_moved import blame_moved
 from funes_ls.retrieval.replay import History, replay
@@ -22,18 +22,11 @@ def add_numbers(texts):
 """
 
 
-class Did(Struct, frozen=True, kw_only=True):
-    """What a call did, as a replay sees it."""
+class Did(FileEvent, frozen=True, kw_only=True):
+    """What a call did, and in which turn."""
 
     turn: str
-    kind: str
-    old: str = ""
-    new: str = ""
     path: str = "/w/a.py"
-    every: bool = False
-    first_line: int = 0
-    whole: bool = False
-    source: str = ""
     ts_us: int | None = None
 
 
