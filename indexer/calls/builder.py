@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from funes_ls.indexer.calls.call import Call
 from funes_ls.indexer.calls.extract import facts_of, is_script
+from funes_ls.indexer.calls.folders import for_each_file
 from funes_ls.indexer.calls.mentions import named_files
 from funes_ls.indexer.facts import FileEvent
 from funes_ls.indexer.facts_tables import CallFacts, Provenance
@@ -71,6 +72,7 @@ class State(Struct, kw_only=True):
     Attributes:
         batch: Grows with each call that comes after an answer or a prompt.
         answered: Whether one of these has come since the last call.
+        known: Files the session has to do with; see `for_each_file`.
         chain: Turn of the last answer, and the turn of the call that it was for.
     """
 
@@ -81,6 +83,7 @@ class State(Struct, kw_only=True):
     ask: str = ""
     reason: str = ""
     cwd: str = ""
+    known: list[str] = []
 
 
 class FactsBuilder:
@@ -146,10 +149,11 @@ class FactsBuilder:
         except Exception as exc:  # what it was not made for must not keep a session from being read
             _log.error("a call is passed over: %s", type(exc).__name__)
             return
-        if found.events or found.command:
+        events = tuple(for_each_file(found.events, self._state.known))
+        if events or found.command:
             yield CallFacts(
                 at=call.at,
-                events=found.events,
+                events=events,
                 command=found.command,
                 exit_status=found.exit_status,
             )
