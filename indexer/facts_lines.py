@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from functools import lru_cache
 
 _SPACE = re.compile(r"\s+")
 _QUOTES = str.maketrans({'"': "'", "`": "'"})
@@ -12,6 +13,8 @@ _COMMON = re.compile(
     "begin|break|catch|continue|default|else|endif|esac|finally|private|protected|public"
     "|return(false|nil|none|null|self|true)?"
 )
+#: Longer lines are not worth the room.
+_REMEMBERED_CHARS = 300
 _SIGNS = re.compile(r"\W+")
 
 
@@ -34,6 +37,20 @@ def key_hash(key: str) -> int:
     """Return 63 bits that stand for a line's key, the same on every machine."""
     digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
+
+
+def key_of(line: str) -> tuple[str, bool]:
+    """Return a line's key and whether it is weak; what lines often ask for is remembered."""
+    return _key_of(line) if len(line) <= _REMEMBERED_CHARS else _judged(line)
+
+
+def _judged(line: str) -> tuple[str, bool]:
+    key = line_key(line)
+    return key, is_weak(key)
+
+
+#: Lines of the files that are open in editors, asked about again with every hover.
+_key_of = lru_cache(maxsize=1 << 15)(_judged)
 
 
 def line_hash(line: str) -> int:

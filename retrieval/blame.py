@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from funes_ls.indexer.facts_lines import is_weak, line_key
+from funes_ls.indexer.facts_lines import key_of
 from funes_ls.retrieval.blame_similar import similar
 from funes_ls.retrieval.diff import pairs
 from funes_ls.retrieval.replay import NOBODY, History, Witness, runs, unix
@@ -53,8 +53,9 @@ class Document:
         self.lines = unix(text).split("\n")
         if not self.lines[-1]:  # a line end at the very end begins no other line
             del self.lines[-1]
-        self.keys = [line_key(line) for line in self.lines]
-        self.weak = [is_weak(key) for key in self.keys]
+        judged = [key_of(line) for line in self.lines]
+        self.keys = [key for key, _ in judged]
+        self.weak = [weak for _, weak in judged]
         self.telling = frozenset(
             key for key, weak in zip(self.keys, self.weak, strict=True) if not weak
         )
