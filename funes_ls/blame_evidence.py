@@ -41,11 +41,12 @@ def known_of(path: str, lines: Sequence[str], first: int, last: int) -> "Finding
         first: The first that is asked about, from 0.
         last: The one after the last.
     """
-    if not Path(path).is_absolute():
-        return _git().look(Path(path), (), 1, 0)
+    git, file = _git(), Path(path)
+    if not file.is_absolute():
+        return git.look(file, ())
     if len(lines) <= _WHOLE:
-        return _git().look(Path(path), lines)
-    found = _git().look(Path(path), lines, first + 1, last)
+        return git.look(file, lines)
+    found = git.look(file, lines, first + 1, last)
     return structs.replace(found, times=(*[None] * first, *found.times))
 
 

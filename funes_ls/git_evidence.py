@@ -93,7 +93,10 @@ class GitEvidence:
         if first > last:
             return Findings(times=(), evidence=(), is_complete=True)
         known, is_complete = self._wait(path, lines, first, last)
-        view = self._view(path, lines, known)
+        try:
+            view = self._view(path, lines, known)
+        except (OSError, ValueError):  # folders that were moved or linked anew meanwhile
+            view = View(times=(None,) * len(lines), witnesses=(None,) * len(lines))
         return Findings(
             times=view.times[first - 1 : last],
             evidence=tuple(gathered(view.witnesses[first - 1 : last], first)),
