@@ -262,3 +262,12 @@ def test_notes_that_were_fetched(repo: Repository, tmp_path: Path) -> None:
     run_git(tmp_path / "clone", ["fetch", "-q", "origin", "refs/notes/*:refs/notes/*"])
     run_git(tmp_path / "clone", ["pack-refs", "--all"])
     assert spans(look(tmp_path / "clone" / "a")) == [(1, 1, "ai")]
+
+
+def test_a_repository_with_longer_names_of_objects(tmp_path: Path) -> None:
+    repo = Repository(tmp_path / "repo", init=False)
+    run_git(tmp_path, ["init", "-q", "-b", "main", "--object-format=sha256", "repo"])
+    file = repo.write("a", TEXT)
+    assert len(repo.commit(date=MON)) == 64
+    attach(repo, note(f"a\n  {PROMPT} 1\n"))
+    assert spans(look(file)) == [(1, 1, "ai")]
