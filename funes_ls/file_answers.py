@@ -12,6 +12,7 @@ from funes_ls.source_text import read_text
 from funes_ls.uris import path_of
 
 if TYPE_CHECKING:
+    from funes_ls.indexer.catalog import Session
     from funes_ls.indexer.memory import MemoryView
     from funes_ls.retrieval.related import Related
     from funes_ls.retrieval.related_talk import Names
@@ -36,11 +37,12 @@ def related(params: RelatedParams, memories: Memories) -> RelatedAnswer:
         if not params.facts_only:
             from funes_ls.retrieval.related_talk import by_talk
 
-            known = {one.session.session_id for one in found}
+            known = {one.session_id for one in found}
             talk = by_talk(now, asked, _names(path, params))
-            found += [one for one in talk if one.session.session_id not in known]
+            found += [one for one in talk if one.session_id not in known]
         shown = found[: max(params.limit, 0)]
         passages = {} if params.facts_only else _passages(now, shown, name)
+        sessions = {one.session_id: now.catalog.session(one.session_id) for one in shown}
         return RelatedAnswer(
             path=path,
             memory=name,
@@ -48,7 +50,9 @@ def related(params: RelatedParams, memories: Memories) -> RelatedAnswer:
             total=len(found),
             last_us=max((one.last_us for one in found if one.last_us is not None), default=None),
             sessions=tuple(
-                _session(one, passages.get(one.session.session_id), name) for one in shown
+                _session(one, session, passages.get(one.session_id), name)
+                for one in shown
+                if (session := sessions[one.session_id]) is not None
             ),
         )
 
@@ -90,7 +94,7 @@ def _passages(
     from funes_ls.retrieval.answers import get_command
     from funes_ls.retrieval.related_passages import texts_of
 
-    turns = {one.session.session_id: one.turn_uuid for one in shown if one.turn_uuid}
+    turns = {one.session_id: one.turn_uuid for one in shown if one.turn_uuid}
     return {
         session_id: FilePassage(
             text=text[:_MOST_CHARS],
@@ -102,10 +106,11 @@ def _passages(
     }
 
 
-def _session(one: "Related", passage: FilePassage | None, memory_name: str) -> RelatedSession:
+def _session(
+    one: "Related", session: "Session", passage: FilePassage | None, memory_name: str
+) -> RelatedSession:
     from funes_ls.retrieval.answers import get_command
 
-    session = one.session
     return RelatedSession(
         session_id=session.session_id,
         harness=session.harness,
@@ -119,7 +124,7 @@ def _session(one: "Related", passage: FilePassage | None, memory_name: str) -> R
         edits=one.edits,
         reads=one.reads,
         mentions=one.mentions,
-        last_us=one.last_us,
+        last_us=one.last_us if one.last_us is not None else session.ended_us,
         get=get_command(session.session_id, "", memory_name=memory_name),
         passage=passage,
     )

@@ -28,7 +28,7 @@ class Related(Struct, frozen=True, kw_only=True):
         score: How much what was said has to do with the file, where nothing was done to it.
     """
 
-    session: Session
+    session_id: str
     relation: Relation
     edits: int = 0
     reads: int = 0
@@ -50,16 +50,12 @@ def by_facts(memory: MemoryView, asked: Asked) -> list[Related]:
     touches: dict[str, list[Touch]] = defaultdict(list)
     for touch in facts.touched([path.path_id for path in paths]):
         touches[touch.session_id].append(touch)
-    found = [
-        _related(session, touches[session_id])
-        for session_id in touches
-        if (session := memory.catalog.session(session_id)) is not None
-    ]
+    found = [_related(session_id, of_it) for session_id, of_it in touches.items()]
     # A call that failed, or whose facts are not made yet, still named the file.
     found += [
-        Related(session=session, relation="mentioned", mentions=1, last_us=session.ended_us)
-        for session in _naming(memory.catalog, asked)
-        if session.session_id not in touches
+        Related(session_id=one.session_id, relation="mentioned", mentions=1, last_us=one.ended_us)
+        for one in _naming(memory.catalog, asked)
+        if one.session_id not in touches
     ]
     return ranked(found)
 
@@ -72,44 +68,40 @@ def ranked(found: Iterable[Related]) -> list[Related]:
             ORDER.index(one.relation),
             -one.score,
             -(one.last_us or 0),
-            -(one.session.ended_us or 0),
-            one.session.session_id,
+            one.session_id,
         ),
     )
 
 
-def _related(session: Session, touches: Sequence[Touch]) -> Related:
+def _related(session_id: str, touches: Sequence[Touch]) -> Related:
     edits = [one for one in touches if one.kind in CHANGES]
     reads = [one for one in touches if one.kind == "read"]
     rest = [one for one in touches if one not in edits and one not in reads]
     strongest = max(edits or reads or rest, key=lambda one: (one.last_us or 0, one.last_seq))
     relation: Relation = "edited" if edits else "read" if reads else "mentioned"
-    last = max((one.last_us for one in touches if one.last_us is not None), default=None)
     return Related(
-        session=session,
+        session_id=session_id,
         relation=relation,
         edits=sum(one.count for one in edits),
         reads=sum(one.count for one in reads),
         mentions=sum(one.count for one in rest),
-        last_us=last if last is not None else session.ended_us,
+        last_us=max((one.last_us for one in touches if one.last_us is not None), default=None),
         turn_uuid=strongest.last_ask_turn_uuid or strongest.last_turn_uuid,
     )
 
 
 def _naming(catalog: Catalog, asked: Asked) -> list[Session]:
     """Return the sessions of which a call named the file as its target."""
+    named = [one for name in asked.names if name for one in catalog.files_named(name)]
+    if not named:
+        return []
     places = catalog.places()
     asked = with_places(asked, places)
     found = {
         session.session_id: session
-        for name in asked.names
-        if name
-        for session, written in catalog.files_named(name)
+        for session, written in named
         if strength_of(
-            asked,
-            normal(written, base=session.cwd),
-            repos=session.repo.split(),
-            places=places,
+            asked, normal(written, base=session.cwd), repos=session.repo.split(), places=places
         )
         in ("same", "repo")
     }

@@ -95,7 +95,11 @@ def by_talk(memory: MemoryView, asked: Asked, names: Names) -> list[Related]:
     patterns = {name: re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])") for name in wanted}
     rows: dict[str, list[_Found]] = defaultdict(list)
     for rank, row in enumerate(memory.rows(ids)):
-        held = [name for name, pattern in patterns.items() if pattern.search(row.text)]
+        held = [
+            name
+            for name, pattern in patterns.items()
+            if name in row.text and pattern.search(row.text)
+        ]
         if held:
             rows[row.session_id].append((held, row.block_type in _TALK, -rank, row))
     asked = with_places(asked, memory.catalog.places())
@@ -125,7 +129,7 @@ def _related(session: Session, found: Sequence[_Found], *, is_near: bool) -> Rel
     if not is_near and not any(_is_compound(name) or "." in name for name in held):
         return None
     return Related(
-        session=session,
+        session_id=session.session_id,
         relation="symbols" if is_near or len(held) > 1 else "similar",
         last_us=_latest(one.ts_us for *_, one in found) or session.ended_us,
         turn_uuid=row.turn_uuid,

@@ -70,10 +70,13 @@ def same_file(facts: Facts, catalog: Catalog, asked: Asked) -> SameFile:
         catalog: Tells in which folders and repositories sessions ran.
         asked: The file.
     """
+    known = [one for name in asked.names if name for one in facts.paths_named(name)]
+    if not known:
+        return SameFile()
     places = catalog.places()
     asked = with_places(asked, places)
     found: dict[str, dict[int, FactPath]] = {"same": {}, "repo": {}, "tail": {}}
-    for one in (one for name in asked.names if name for one in facts.paths_named(name)):
+    for one in known:
         repos = {repo for _, named in one.places for repo in named.split()}
         if strength := strength_of(asked, normal(one.path), repos=repos, places=places):
             found[strength][one.path_id] = one

@@ -93,13 +93,13 @@ def test_a_call_that_names_a_file_mentions_it(
     memory: Memory, path: str, expected: list[str]
 ) -> None:
     found = by_facts(memory, Asked(path=path))
-    assert [one.session.session_id for one in found] == expected
+    assert [one.session_id for one in found] == expected
     assert {one.relation for one in found} <= {"mentioned"}
 
 
 def test_a_checkout_that_no_session_ran_in_is_known_by_its_repository(memory: Memory) -> None:
     found = by_facts(memory, Asked(path="/new/place/src/retry.py", repos=frozenset(("acme/api",))))
-    assert [one.session.session_id for one in found] == ["below", "here", "moved"]
+    assert [one.session_id for one in found] == ["below", "here", "moved"]
 
 
 def test_editing_outranks_reading_and_that_naming_whatever_is_newer(memory: Memory) -> None:
@@ -107,7 +107,7 @@ def test_editing_outranks_reading_and_that_naming_whatever_is_newer(memory: Memo
     did(memory, "here", "/work/api/src/retry.py", "read", "list", "read", at=20)
     did(memory, "other", "/work/web/src/retry.py", "edit", at=30)
     found = by_facts(memory, Asked(path="/work/api/src/retry.py"))
-    assert [(one.session.session_id, one.relation) for one in found] == [
+    assert [(one.session_id, one.relation) for one in found] == [
         ("moved", "edited"),
         ("here", "read"),
         ("below", "mentioned"),
@@ -128,13 +128,13 @@ def test_editing_outranks_reading_and_that_naming_whatever_is_newer(memory: Memo
 def test_names_that_come_up_relate_more_in_the_same_repository(memory: Memory) -> None:
     asked = Asked(path="/work/api/src/retry.py")
     found = by_talk(memory, asked, names_of(asked.path, CODE))
-    relations = {one.session.session_id: one.relation for one in found}
+    relations = {one.session_id: one.relation for one in found}
     assert relations == {
         **dict.fromkeys(("below", "moved", "else"), "symbols"),
         "other": "similar",
     }
-    assert (found[0].session.session_id, found[0].turn_uuid) == ("below", "ask-below")
-    assert found[-1].session.session_id == "other"
+    assert (found[0].session_id, found[0].turn_uuid) == ("below", "ask-below")
+    assert found[-1].session_id == "other"
 
 
 def test_a_range_has_names_of_its_own(memory: Memory) -> None:
@@ -142,7 +142,7 @@ def test_a_range_has_names_of_its_own(memory: Memory) -> None:
     names = names_of("/x/main.py", text, lines=(1, 1))
     assert (names.file, names.inside) == ("", ("backoff_seconds",))
     found = by_talk(memory, Asked(path="/x/main.py"), names)
-    assert [one.session.session_id for one in found] == ["below", "other"]
+    assert [one.session_id for one in found] == ["below", "other"]
 
 
 @pytest.mark.parametrize(
