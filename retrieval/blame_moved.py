@@ -12,17 +12,26 @@ _BLOCK = 3
 _MOST_OF_IT = 0.3
 
 
-def blame_moved(document: Document, histories: Iterable[History], *, word: Word = "moved") -> None:
+def blame_moved(
+    document: Document, histories: Iterable[History], *, word: Word = "moved", suffix: str = ""
+) -> None:
     """Claim lines that nothing explains yet from the histories of other files, likest first.
 
     Args:
         document: What is asked about.
         histories: Of other files, or of the same one in other folders.
         word: How sure such claims are: `exact` for the same file.
+        suffix: Of the document's name: code in a file of its kind is likelier its origin than the
+            same code in a plan or a script.
     """
     wanted = document.left()
     ranked = [(len(wanted & seen_in(history)), history) for history in histories]
-    for shared, history in sorted(ranked, key=lambda one: -one[0]):
+
+    def likeness(one: tuple[int, History]) -> tuple[bool, int]:
+        shared, history = one
+        return history.suffix == suffix, shared
+
+    for shared, history in sorted(ranked, key=likeness, reverse=True):
         is_it = shared >= _MOST_OF_IT * len(document.telling)
         _search(document, history, word, is_it=is_it)
 

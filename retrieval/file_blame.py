@@ -1,6 +1,7 @@
 """Answers who wrote the lines of a file, from all a memory knows of it."""
 
 from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
 
 from msgspec import Struct
 
@@ -57,7 +58,7 @@ def blame_file(
         blame_moved(document, copies, word="exact")
     if document.left():
         others = histories.others(facts, document, but=found.all, memory=key, until_us=until_us)
-        blame_moved(document, others)
+        blame_moved(document, others, suffix=PurePosixPath(asked.path).suffix)
     return found.all
 
 

@@ -6,6 +6,7 @@ kept as a `Witness`, since the file that is asked about may be an older one.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import PurePosixPath
 from typing import Any
 
 from msgspec import Struct
@@ -63,6 +64,11 @@ class History(Struct, kw_only=True):
     states: list[Witness] = []
     windows: list[Witness] = []
     pieces: list[Witness] = []
+
+    @property
+    def suffix(self) -> str:
+        """Return what the file's name ends with, such as `.py`."""
+        return PurePosixPath(self.events[-1].path).suffix if self.events else ""
 
     def author(self, mark: int) -> Any:
         """Return the event that wrote a line, by its mark."""

@@ -200,6 +200,14 @@ def test_a_block_moved_to_another_file_is_known_again() -> None:
     assert {turn for turn, _ in found[:1] + found[7:]} == {""}
 
 
+def test_code_is_likelier_of_code_than_of_a_plan() -> None:
+    plan = replay([wrote("t1", f"# The plan\n\nWe write this:\n\n{PROGRAM}", path="/w/plan.md")])
+    code = replay([wrote("t2", PROGRAM[: PROGRAM.index("def add")], path="/w/a.py")])
+    document = Document(PROGRAM)
+    blame_moved(document, [plan, code], suffix=".py")
+    assert [turn for turn, _ in told(document)][2:6] == ["t2"] * 4
+
+
 def test_one_line_is_not_a_block() -> None:
     line = "    total = add_numbers(argv)"
     text = "\n".join(f"other_line_{n} = {n}" for n in range(9)) + f"\n{line}\n"
