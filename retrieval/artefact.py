@@ -2,7 +2,7 @@
 
 An artefact is not prose: of its thousands of words a few dozen tell what it is about. Those become
 names with weights for the words leg, which asks for the rarest of them, and a short text, what
-most likely was talked of, for both legs.
+most likely was talked of, for the vector.
 """
 
 import itertools
@@ -17,18 +17,19 @@ from funes_ls.retrieval.artefact_names import file_words, most_telling, names_in
 from funes_ls.retrieval.artefact_trace import parts_of_trace
 
 KINDS = ("diff", "trace", "file")
-#: As much of an artefact is looked at; of a larger diff a share of each file.
-MOST_CHARS = 400_000
+#: As much of an artefact is looked at.
+MOST_CHARS = {"diff": 400_000, "trace": 100_000, "file": 200_000}
+#: Of a larger diff each file gives a share, of more files the first.
+_MOST_PIECES = 200
 #: Names among which the rarest are looked for.
 _MOST_NAMES = 200
-#: Characters of the text that both legs are asked with; the model reads about as many.
+#: Characters of the text; the model reads about as many.
 _TEXT_CHARS = 900
 _MOST_SAID_CHARS = 400
 #: How much of it is shown to the asker.
 _SHOWN_FILES, _SHOWN_NAMES, _SHOWN_CHARS = 5, 8, 160
 #: What no text has; line ends are kept, and the escape that begins a colour.
 _UNTEXT = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\ud800-\udfff]")
-_QUOTES = str.maketrans({'"': " ", "“": " ", "”": " "})
 
 
 class Artefact(Struct, frozen=True, kw_only=True):
@@ -51,7 +52,7 @@ class Asked(Struct, frozen=True, kw_only=True):
         said: The error, or what the diff's author or the file says of itself, "" if nothing.
         files: Files it names, at most some; the file itself for a file.
         names: The names that weigh most.
-        files_total: How many files it names.
+        files_total: How many files it names, of a large one how many were looked at.
     """
 
     kind: str
@@ -65,8 +66,8 @@ class Inquiry(Struct, frozen=True, kw_only=True):
     """An artefact as a question.
 
     Attributes:
-        text: What both legs are asked with, without double quotes.
-        names: Names for the words leg, each with what it weighs against a word of `text`.
+        text: What the vector is of.
+        names: For the words leg, each with what it weighs against a word that was typed.
         files: Every file it names, as it names it.
     """
 
@@ -97,16 +98,17 @@ def inquiry_of(artefact: Artefact) -> Inquiry:
     return found
 
 
-def fitted(text: str, kind: str, *, limit: int = MOST_CHARS) -> str:
+def fitted(text: str, kind: str) -> str:
     """Return as much of an artefact as is looked at.
 
     Of a diff every file gives its beginning, a fair share of the limit; of a trace the beginning
     and the end count, where errors stand.
     """
+    limit = MOST_CHARS[kind]
     if len(text) <= limit:
         return text
     if kind == "diff":
-        pieces = list(itertools.islice(diff_pieces(text[: 40 * limit]), limit // 100))
+        pieces = list(itertools.islice(diff_pieces(text), _MOST_PIECES))
         share = _fair_share([len(piece) for piece in pieces], limit)
         return "".join(_cut(piece, share) for piece in pieces)
     if kind == "trace":
@@ -176,7 +178,7 @@ def _inquiry(
 ) -> Inquiry:
     shown = [name for name, _ in names if "/" not in name and next(names_in(name), "") == name]
     return Inquiry(
-        text="\n".join(line for line in text.translate(_QUOTES).splitlines() if line.strip()),
+        text="\n".join(line for line in text.splitlines() if line.strip()),
         names=names,
         files=files,
         asked=Asked(

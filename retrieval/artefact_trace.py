@@ -15,7 +15,10 @@ from funes_ls.retrieval.artefact_names import Weights, file_words, names_in
 MESSAGE, QUOTED, CODE, FRAME, FILE, SOURCE, OTHER, FOREIGN = 1.0, 1.4, 1.4, 0.7, 0.7, 0.4, 0.2, 0.1
 #: Messages kept whole, the last and the first ones; a log may hold thousands.
 MOST_MESSAGES = 12
-_LINE_CHARS = 500
+_LINE_CHARS = 300
+#: Stands for a path that is taken out of a line, with the numbers behind it.
+_GONE = "\0"
+_PLACE_GONE = re.compile(r"\0(?:[:(]\d+(?:[:,]\d+)?\)?)?:?")
 
 _PATH = r"(?:[A-Za-z]:)?[^\s:()\"'<>|,]*[^\s:()\"'<>|,/\\]\.[A-Za-z][A-Za-z0-9+]{0,6}"
 _PLACES = tuple(
@@ -29,7 +32,7 @@ _PLACES = tuple(
         # JavaScript, with and without a name
         r"^\s*at (?:async )?(?:new )?(?P<name>[^\s(]+)(?: \[as [^\]]+\])? "
         r"\((?P<file>[^()]+?):\d+:\d+\)",
-        r"^\s*at (?:file://)?(?P<file>[^\s():]*[^\s()]*?):\d+:\d+$",
+        r"^\s*at (?:file://)?(?P<file>[^\s()]+?):\d+:\d+$",
         # Java, Kotlin, Scala
         r"^\s*at (?:[\w.@-]+/)?(?P<name>[\w.$<>]+)\((?P<file>[\w$]+\.\w+)(?::\d+)?\)",
         # Rust: a compiler's arrow, a backtrace's line
@@ -192,10 +195,8 @@ def _is_frame(line: str) -> bool:
 def _without_places(line: str, places: list[Place]) -> str:
     for place in places:
         if place.file:
-            line = re.sub(
-                r"(?:\./)?" + re.escape(place.file) + r"(?:[:(]\d+(?:[:,]\d+)?\)?)?:?", " ", line
-            )
-    return line
+            line = line.replace(f"./{place.file}", place.file).replace(place.file, _GONE)
+    return _PLACE_GONE.sub(" ", line)
 
 
 def _weigh_place(place: Place, weights: Weights) -> None:

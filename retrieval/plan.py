@@ -11,6 +11,7 @@ from funes_ls.retrieval import filters
 from funes_ls.retrieval import query as queries
 from funes_ls.retrieval.answers import RecallFilter, RecallRequest
 from funes_ls.retrieval.artefact import Inquiry, inquiry_of
+from funes_ls.retrieval.artefact_files import sessions_with
 from funes_ls.retrieval.limits import Limits
 
 #: Tools whose short names may be meant as an inline filter.
@@ -26,8 +27,9 @@ class Plan(Struct, frozen=True, kw_only=True):
     """What is going to be searched for.
 
     Attributes:
-        text: The question without its inline filters, and what an artefact says.
-        inquiry: What else an artefact asks.
+        text: The question without its inline filters; may be empty beside an artefact.
+        inquiry: What an artefact asks.
+        preferred: Sessions that touched the files it names.
         notes: What a person should know about how the question was understood.
     """
 
@@ -37,6 +39,12 @@ class Plan(Struct, frozen=True, kw_only=True):
     now_us: int
     notes: tuple[str, ...] = ()
     inquiry: Inquiry | None = None
+    preferred: frozenset[str] = frozenset()
+
+    @property
+    def meaning(self) -> str:
+        """Return what is meant, as text: the question and what an artefact says."""
+        return self.text if self.inquiry is None else f"{self.text}\n{self.inquiry.text}".strip()
 
 
 def plan(
@@ -57,11 +65,12 @@ def plan(
         notes.append(resolved.note)
     return Plan(
         request=request,
-        text=text if inquiry is None else f"{text}\n{inquiry.text}".strip(),
+        text=text,
         limits=resolved.limits,
         now_us=now_us,
         notes=tuple(notes),
         inquiry=inquiry,
+        preferred=sessions_with(inquiry.files if inquiry else (), memory.catalog),
     )
 
 

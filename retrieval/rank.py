@@ -8,6 +8,7 @@ from msgspec import Struct
 from funes_ls.indexer.catalog import Catalog
 from funes_ls.indexer.memory import MemoryView, Row
 from funes_ls.retrieval.answers import Explain
+from funes_ls.retrieval.artefact_files import file_factors
 from funes_ls.retrieval.context import with_context
 from funes_ls.retrieval.echo import past_echoes
 from funes_ls.retrieval.fold import Folded, fold
@@ -53,7 +54,8 @@ def ranked(
         tool_result=request.prior_tool_result,
     )
     prior *= brevity_factors([len(row.text) for row in rows])
-    base = past_echoes(work.text, rows, with_context(rows, pool.fused[at] * prior))
+    prior *= file_factors(rows, work.preferred)
+    base = past_echoes(work.meaning, rows, with_context(rows, pool.fused[at] * prior))
     order = np.argsort(-base, kind="stable")
     lineages = lineages_of({row.session_id for row in rows}, memory.catalog)
     passages = fold([rows[index] for index in order], lineages)
@@ -108,7 +110,7 @@ def _reranked(
         return scores
     head = passages[:top]
     again = reranker.scores(
-        work.text, [one.row.id for one in head], [one.row.text for one in head], scores[:top]
+        work.meaning, [one.row.id for one in head], [one.row.text for one in head], scores[:top]
     )
     # What was not rescored stays below what was.
     rest = np.minimum(scores[top:], float(again.min()))

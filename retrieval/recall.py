@@ -186,7 +186,7 @@ def encode(work: Plan, memory: MemoryView, embedder: "Embedder | None") -> Quest
             f"not of {embedder.stamp}.",
         )
     try:
-        query = embedder.encode_query(shorten(work.text, MODEL_CHARS))
+        query = embedder.encode_query(shorten(work.meaning, MODEL_CHARS))
     except _FAILURES as exc:
         _log.warning("the question could not be encoded: %s", type(exc).__name__)
         return Question(state="failed", note="Answered by words only: the model failed.")
