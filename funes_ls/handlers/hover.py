@@ -71,12 +71,8 @@ async def _hover(ls: "Front", uri: str, line: int) -> types.Hover | None:
 
 
 async def _of_line(ls: "Front", uri: str, line: int) -> Known | None:
-    answer = await ls.lines.of(uri, line, line)
-    for one, _ in facts_within(answer["lines"] if answer else (), line, line):
-        for turn in answer["turns"]:
-            if turn_of(turn) == turn_of(one):
-                return Known(turn=turn, from_path=one["from_path"])
-    return None
+    found = await ls.lines.of(uri, line)
+    return None if found is None else Known(turn=found[1], from_path=found[0]["from_path"])
 
 
 async def _of_symbol(ls: "Front", uri: str, line: int) -> Known | None:
@@ -84,6 +80,9 @@ async def _of_symbol(ls: "Front", uri: str, line: int) -> Known | None:
     state = ls.lines.asked(uri)
     if state.document is None or not state.document.line(line).strip():
         return None
+    told = ls.lines.told(uri, line)
+    if told is not None:
+        return of_symbol(*told)
     try:
         async with asyncio.timeout(_SYMBOL_S):
             table = await ls.lines.table(uri)

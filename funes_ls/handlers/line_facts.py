@@ -1,6 +1,7 @@
 """Who wrote the lines of open documents, asked of the engine once for each state of a text."""
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ MOST_CHARS = 8_000_000
 #: Larger documents have no lenses of symbols.
 MOST_LINES = 20_000
 _MOST_KEPT = 8
+#: Who has not typed for so long has stopped.
+_QUIET_S = 0.7
 
 Turn = Mapping[str, Any]
 Lines = Mapping[str, Any]
@@ -50,6 +53,7 @@ class LineFacts:
         """Know nothing yet."""
         self._ls = ls
         self.outlines = Outlines()
+        self._looking: set[str] = set()
         self._kept: OrderedDict[str, tuple[State, int, asyncio.Task[Table | None]]] = OrderedDict()
 
     def state(self, uri: str) -> State:
@@ -70,22 +74,57 @@ class LineFacts:
         if self.state(uri) != state:
             raise changed()
 
-    async def of(self, uri: str, first: int, last: int) -> Any:
-        """Return what `funes/blame` says of lines (from 0, both included), None for nothing.
+    async def of(self, uri: str, line: int) -> tuple[Lines, Turn] | None:
+        """Return who wrote a line (from 0) of a document as it was when this was asked.
 
         Raises:
             Refused: the document has changed meanwhile.
         """
         state = self.asked(uri)
         self.check(uri, state)
-        kept = self._kept.get(uri)
-        if kept and kept[:2] == (state, self._ls.generation) and kept[2].done():
-            table = _result(kept[2])
-            if table is not None:
-                return {"lines": table.lines, "turns": list(table.turns.values())}
-        answer = await self._blame(uri, state, lines=(first, last))
+        told = self.told(uri, line)
+        if told is not None:
+            table, then = told
+            return claim_of(table.lines, list(table.turns.values()), then)
+        answer = await self._blame(uri, state, lines=(line, line))
         self.check(uri, state)
-        return answer
+        self._look_soon(uri)
+        return claim_of(answer["lines"], answer["turns"], line) if answer else None
+
+    def told(self, uri: str, line: int) -> tuple[Table, int] | None:
+        """Return what was told of a document and where a line was then, if it was there as it is.
+
+        What is typed elsewhere changes nothing about who wrote a line.
+        """
+        kept = self._kept.get(uri)
+        table = _result(kept[2]) if kept and kept[2].done() else None
+        if table is None or table.generation != self._ls.generation:
+            return None
+        document = self.state(uri).document
+        if document is None or table.state.document is not document:
+            return None
+        try:
+            then = document.then(line, moment=table.state.moment)
+        except LookupError:
+            return None
+        return None if then is None else (table, then)
+
+    def _look_soon(self, uri: str) -> None:
+        """Look at the whole document once nobody types: who asks for one line asks for more."""
+        if uri not in self._looking and self.state(uri).document is not None:
+            self._looking.add(uri)
+            self._ls.spawn(self._look(uri))
+
+    async def _look(self, uri: str) -> None:
+        try:
+            while (document := self.state(uri).document) is not None:
+                left = document.edited_at + _QUIET_S - time.monotonic()
+                if left <= 0:
+                    await self.table(uri)
+                    return
+                await asyncio.sleep(left)
+        finally:
+            self._looking.discard(uri)
 
     async def table(self, uri: str) -> Table | None:
         """Return what is known of a whole document, as it is when this is asked."""
@@ -139,6 +178,15 @@ def _failed(task: "asyncio.Task[Table | None]") -> bool:
 
 def _result(task: "asyncio.Task[Table | None]") -> Table | None:
     return None if task.cancelled() or task.exception() is not None else task.result()
+
+
+def claim_of(lines: Sequence[Lines], turns: Sequence[Turn], line: int) -> tuple[Lines, Turn] | None:
+    """Return what says who wrote a line (from 0), and the turn; None when nothing does."""
+    for one, _ in facts_within(lines, line, line):
+        for turn in turns:
+            if turn_of(turn) == turn_of(one):
+                return one, turn
+    return None
 
 
 def facts_within(

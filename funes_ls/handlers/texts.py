@@ -69,6 +69,15 @@ class Edit(Struct, frozen=True, kw_only=True):
             return number
         return None if number > self.first or self.added == 0 else number
 
+    def before(self, number: int) -> int | None:
+        """Return where a line was before the edit, None when the edit has touched it."""
+        if number < self.first:
+            return number
+        last = self.first + self.added
+        if number > last or (number == last and self.keeps_last):
+            return number - self.added + (self.last - self.first)
+        return None
+
 
 class OpenText(TextDocument):
     """A document that the client has open."""
@@ -146,13 +155,27 @@ class OpenText(TextDocument):
         Raises:
             LookupError: that moment is too long ago.
         """
+        found: int | None = number
+        for edit in self._since(moment):
+            found = edit.line(found) if found is not None else None
+        return found
+
+    def then(self, number: int, *, moment: int) -> int | None:
+        """Return where a line of now was at an earlier moment, None when it was not yet.
+
+        Raises:
+            LookupError: that moment is too long ago.
+        """
+        found: int | None = number
+        for edit in reversed(self._since(moment)):
+            found = edit.before(found) if found is not None else None
+        return found
+
+    def _since(self, moment: int) -> Sequence[Edit]:
         past = self.moment - moment
         if not 0 <= past <= len(self._edits):
             raise LookupError(moment)
-        found: int | None = number
-        for edit in itertools.islice(self._edits, len(self._edits) - past, None):
-            found = edit.line(found) if found is not None else None
-        return found
+        return list(itertools.islice(self._edits, len(self._edits) - past, None))
 
     def _replace(self, place: types.Range, text: str) -> Edit:
         start, end = self.offset(place.start), self.offset(place.end)

@@ -159,6 +159,36 @@ def test_unsaved_edits_move_lines(of_loader: Server) -> None:
     assert hover(of_loader, LOADER.uri, line) == before
 
 
+def test_what_is_told_of_a_document_goes_along_with_its_lines(
+    of_loader: Server, served: Engines
+) -> None:
+    """Whoever types elsewhere, or has a busy engine, still sees who wrote a line, at once."""
+    line = LOADER.line("TYPES =")
+    before = hover(of_loader, LOADER.uri, line)
+    assert before
+    version = 2
+
+    def is_told() -> bool:
+        os.kill(served.pid, signal.SIGSTOP)
+        try:
+            return hover(of_loader, LOADER.uri, line) == before
+        finally:
+            os.kill(served.pid, signal.SIGCONT)
+
+    until(is_told, what="the whole document has been looked at")
+    for text in ("# mine\n", "\n\n", "# and mine 🐍\n"):
+        change(of_loader, LOADER.uri, version, ((2, 0), (2, 0), text))
+        line += text.count("\n")
+        version += 1
+        assert is_told()
+    # A line that was typed in is asked about, not guessed.
+    os.kill(served.pid, signal.SIGSTOP)
+    try:
+        assert hover(of_loader, LOADER.uri, 2) is None
+    finally:
+        os.kill(served.pid, signal.SIGCONT)
+
+
 @pytest.mark.parametrize(
     ("name", "altered"),
     [

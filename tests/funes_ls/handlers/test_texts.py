@@ -93,6 +93,9 @@ def test_lines_are_found_again_after_edits(seed: int, whole: bool) -> None:
         if f"line {number}" in stayed:
             assert now is not None
             assert open_text.line(now) == f"line {number}"
+    for number, line in enumerate(lines):
+        then = open_text.then(number, moment=0)
+        assert then is None if line.startswith("new ") else line == f"line {then}"
 
 
 @pytest.mark.parametrize(
