@@ -159,36 +159,6 @@ def test_unsaved_edits_move_lines(of_loader: Server) -> None:
     assert hover(of_loader, LOADER.uri, line) == before
 
 
-def test_what_is_told_of_a_document_goes_along_with_its_lines(
-    of_loader: Server, served: Engines
-) -> None:
-    """Whoever types elsewhere, or has a busy engine, still sees who wrote a line, at once."""
-    line = LOADER.line("TYPES =")
-    before = hover(of_loader, LOADER.uri, line)
-    assert before
-    version = 2
-
-    def is_told() -> bool:
-        os.kill(served.pid, signal.SIGSTOP)
-        try:
-            return hover(of_loader, LOADER.uri, line) == before
-        finally:
-            os.kill(served.pid, signal.SIGCONT)
-
-    until(is_told, what="the whole document has been looked at")
-    for text in ("# mine\n", "\n\n", "# and mine 🐍\n"):
-        change(of_loader, LOADER.uri, version, ((2, 0), (2, 0), text))
-        line += text.count("\n")
-        version += 1
-        assert is_told()
-    # A line that was typed in is asked about, not guessed.
-    os.kill(served.pid, signal.SIGSTOP)
-    try:
-        assert hover(of_loader, LOADER.uri, 2) is None
-    finally:
-        os.kill(served.pid, signal.SIGCONT)
-
-
 @pytest.mark.parametrize(
     ("name", "altered"),
     [
@@ -355,6 +325,37 @@ def test_lenses_stay_at_their_symbols_while_one_types(with_symbols: Server) -> N
     refreshes = ("workspace/codeLens/refresh", None)
     until(lambda: refreshes in with_symbols.served, what="the client is told to ask again")
     change(with_symbols, LOADER.uri, 10, ((0, 0), (0, 0), "def mine(): ...\n\n\n"))
+
+
+def test_what_is_told_of_a_document_goes_along_with_its_lines(
+    with_symbols: Server, served: Engines
+) -> None:
+    """Whoever types elsewhere, or has a busy engine, still sees who wrote a line, at once."""
+    line = LOADER.line("TYPES =")
+    before = hover(with_symbols, LOADER.uri, line)
+    assert before
+    version = 2
+
+    def is_told() -> bool:
+        os.kill(served.pid, signal.SIGSTOP)
+        try:
+            return hover(with_symbols, LOADER.uri, line) == before
+        finally:
+            os.kill(served.pid, signal.SIGCONT)
+
+    # Its lenses wanted the whole document looked at.
+    assert is_told()
+    for text in ("# mine\n", "\n\n", "# and mine 🐍\n"):
+        change(with_symbols, LOADER.uri, version, ((2, 0), (2, 0), text))
+        line += text.count("\n")
+        version += 1
+        assert is_told()
+    # A line that was typed in is asked about, not guessed.
+    os.kill(served.pid, signal.SIGSTOP)
+    try:
+        assert hover(with_symbols, LOADER.uri, 2) is None
+    finally:
+        os.kill(served.pid, signal.SIGCONT)
 
 
 def test_symbols_of_nobody_have_no_lens(servers: Servers) -> None:
