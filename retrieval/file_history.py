@@ -8,8 +8,8 @@ from typing import Any
 from funes_ls.indexer.facts import EventKind, FactPath, Facts, StoredEvent
 from funes_ls.indexer.facts_lines import key_hash
 from funes_ls.retrieval.blame import Document
-from funes_ls.retrieval.paths import normal
 from funes_ls.retrieval.replay import History, replay
+from funes_ls.retrieval.same_file import with_sources
 
 #: What a replay needs.
 _KINDS: tuple[EventKind, ...] = (
@@ -19,7 +19,6 @@ _KINDS: tuple[EventKind, ...] = (
 _MOST_OTHERS = 6
 #: A line that more events than this wrote is no sign of where it comes from.
 _MOST_WRITERS = 20
-_MOST_MOVES = 5
 _MOST_KEPT = 32
 
 
@@ -85,7 +84,7 @@ class Histories:
 
 
 def _replayed(facts: Facts, ids: Sequence[int], until_us: int | None) -> History:
-    every = _with_sources(facts, list(ids))
+    every = with_sources(facts, ids)
     events = [
         event
         for event in _once(facts.events_of(every, kinds=_KINDS))
@@ -96,22 +95,6 @@ def _replayed(facts: Facts, ids: Sequence[int], until_us: int | None) -> History
         events.pop()
     name = min(wanted, default="")
     return replay(events, path_of=lambda event: name if event.path in wanted else event.path)
-
-
-def _with_sources(facts: Facts, ids: list[int]) -> list[int]:
-    """Return paths and those that were moved or copied to become them."""
-    for _ in range(_MOST_MOVES):
-        sources = {source for source, _ in facts.moved_to(ids) if source}
-        more = [
-            path.path_id
-            for source in sources
-            for path in facts.paths_named(source.rsplit("/", 1)[-1])
-            if normal(path.path) == normal(source) and path.path_id not in ids
-        ]
-        if not more:
-            break
-        ids = ids + more
-    return ids
 
 
 def _once(events: Iterable[StoredEvent]) -> list[StoredEvent]:

@@ -10,7 +10,7 @@ from funes_ls.indexer.catalog import Catalog, Session
 from funes_ls.indexer.facts import CHANGES, Facts, Touch
 from funes_ls.indexer.memory import MemoryView
 from funes_ls.retrieval.paths import normal
-from funes_ls.retrieval.same_file import Asked, same_file, strength_of, with_places
+from funes_ls.retrieval.same_file import Asked, same_file, strength_of, with_places, with_sources
 
 Relation = Literal["edited", "read", "mentioned", "symbols", "similar"]
 #: From the strongest down.
@@ -46,9 +46,9 @@ def by_facts(memory: MemoryView, asked: Asked) -> list[Related]:
         asked: The file; a folder finds nothing.
     """
     facts = Facts(memory.catalog)
-    paths = same_file(facts, memory.catalog, asked).all
+    paths = [path.path_id for path in same_file(facts, memory.catalog, asked).all]
     touches: dict[str, list[Touch]] = defaultdict(list)
-    for touch in facts.touched([path.path_id for path in paths]):
+    for touch in facts.touched(with_sources(facts, paths)):
         touches[touch.session_id].append(touch)
     found = [_related(session_id, of_it) for session_id, of_it in touches.items()]
     # A call that failed, or whose facts are not made yet, still named the file.

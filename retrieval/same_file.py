@@ -19,6 +19,8 @@ from funes_ls.retrieval.paths import ends_with, is_absolute, is_same, is_under, 
 Strength = Literal["same", "repo", "tail"]
 _WORKTREES = re.compile(r"/\.?worktrees?/", re.IGNORECASE)
 _MOUNTED = re.compile(r"(?:/mnt)?/([A-Za-z])/(.*)")
+#: A file that was moved more often has a past before that which is not looked for.
+_MOST_MOVES = 5
 Places = Sequence[tuple[str, str]]
 
 
@@ -82,6 +84,23 @@ def same_file(facts: Facts, catalog: Catalog, asked: Asked) -> SameFile:
             found[strength][one.path_id] = one
     own, copies, alike = (tuple(found[word].values()) for word in ("same", "repo", "tail"))
     return SameFile(own=own, copies=copies, alike=alike)
+
+
+def with_sources(facts: Facts, path_ids: Sequence[int]) -> list[int]:
+    """Return paths and those that were moved or copied to become them."""
+    ids = list(path_ids)
+    for _ in range(_MOST_MOVES):
+        sources = {source for source, _ in facts.moved_to(ids) if source}
+        more = [
+            path.path_id
+            for source in sources
+            for path in facts.paths_named(source.rsplit("/", 1)[-1])
+            if normal(path.path) == normal(source) and path.path_id not in ids
+        ]
+        if not more:
+            break
+        ids += more
+    return ids
 
 
 def with_places(asked: Asked, places: Places) -> Asked:

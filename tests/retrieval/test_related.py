@@ -53,7 +53,9 @@ def memory(funes_home: Path) -> Iterator[Memory]:
         yield made
 
 
-def did(memory: Memory, session: str, path: str, *kinds: EventKind, at: int) -> None:
+def did(
+    memory: Memory, session: str, path: str, *kinds: EventKind, at: int, source: str = ""
+) -> None:
     """Add what calls of a session did to a file, one call each, from a moment on."""
     facts_tables.begin(memory.catalog, session, anew=False)
     calls = [
@@ -66,7 +68,7 @@ def did(memory: Memory, session: str, path: str, *kinds: EventKind, at: int) -> 
                 ask_turn_uuid=f"ask-{session}",
                 reason_turn_uuid="",
             ),
-            events=(FileEvent(kind=kind, path=path, new="x = 1\n"),),
+            events=(FileEvent(kind=kind, path=path, new="x = 1\n", source=source),),
         )
         for n, kind in enumerate(kinds)
     ]
@@ -123,6 +125,19 @@ def test_editing_outranks_reading_and_that_naming_whatever_is_newer(memory: Memo
         "moved": SAID["moved"],
         "here": "",
     }
+
+
+def test_a_file_that_was_moved_keeps_the_sessions_of_its_old_name(memory: Memory) -> None:
+    did(memory, "else", "/work/api/src/again.py", "edit", at=10)
+    did(memory, "here", "/work/api/src/twice.py", "move", at=20, source="/work/api/src/again.py")
+    found = by_facts(memory, Asked(path="/work/api/src/twice.py"))
+    assert [(one.session_id, one.relation) for one in found] == [
+        ("here", "edited"),
+        ("else", "edited"),
+    ]
+    assert [one.session_id for one in by_facts(memory, Asked(path="/work/api/src/again.py"))] == [
+        "else"
+    ]
 
 
 def test_names_that_come_up_relate_more_in_the_same_repository(memory: Memory) -> None:
