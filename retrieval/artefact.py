@@ -51,7 +51,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     Attributes:
         said: The error, or what the diff's author or the file says of itself, "" if nothing.
         files: Files it names, at most some; the file itself for a file.
-        names: The names that weigh most.
+        names: The names that weigh most, besides those in `said`.
         files_total: How many files it names, of a large one how many were looked at.
     """
 
@@ -176,7 +176,7 @@ def _inquiry(
     names: tuple[tuple[str, float], ...],
     text: str,
 ) -> Inquiry:
-    shown = [name for name, _ in names if "/" not in name and next(names_in(name), "") == name]
+    shown = [name for name, _ in names if next(names_in(name), "") == name and name not in said]
     return Inquiry(
         text="\n".join(line for line in text.splitlines() if line.strip()),
         names=names,

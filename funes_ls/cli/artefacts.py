@@ -61,7 +61,8 @@ def _piped(kind: str, example: str) -> str:
     """Return what stands on stdin."""
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError(f"A {kind} is read from stdin, which is a terminal.", hint=example)
-    data = _read(sys.stdin.buffer)
+    stream = getattr(sys.stdin, "buffer", None)
+    data = _read(stream) if stream is not None else b""
     if not data.strip():
         raise UsageError(f"There is no {kind} on stdin.", hint=example)
     return _text(data, "stdin")
@@ -89,12 +90,10 @@ def _speaks(stream: IO[str]) -> bool:
 
 
 def _read(stream: IO[bytes]) -> bytes:
-    """Return what a stream gives, so much of it; the rest is left to whoever writes it."""
+    """Return what a stream gives, so much of it."""
     data = stream.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         notice(f"funes: only the first {_MOST_BYTES >> 20} MB are asked with.")
-        while stream.read(1 << 20):  # a writer that is cut off would end with an error
-            pass
     return data[:_MOST_BYTES]
 
 
