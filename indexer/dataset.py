@@ -4,8 +4,6 @@ The columns, their order and types and the model stamp are those of memories tha
 share, so nothing of ours is kept in it. See docs/design.md, "Rows".
 """
 
-import contextlib
-import ctypes
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
@@ -36,6 +34,9 @@ ROW_COLUMNS = tuple(name for name in COLUMNS if name != "vector")
 _LATER = ("harness", "repo")
 _NULLABLE = frozenset({"parent_uuid", "tool_name"})
 _MANY = 1000
+#: What an open table may keep of indexes, and of versions: each one that is written is kept until
+#: there is no more room, and by itself lancedb gives them 7 GB.
+_INDEX_CACHE_BYTES, _METADATA_CACHE_BYTES = 64 << 20, 16 << 20
 #: Rows from which an index beats a scan of the ids.
 _INDEXED_FROM = 50_000
 
@@ -269,14 +270,6 @@ class Dataset:
         wanted = [name for name in columns if name in self._names]
         return self._table.take_offsets(list(offsets)).select(wanted).to_arrow()
 
-    def release(self) -> None:
-        """Give memory back that large reads have left."""
-        import pyarrow as pa
-
-        pa.default_memory_pool().release_unused()
-        with contextlib.suppress(OSError, AttributeError):  # glibc alone keeps so much
-            ctypes.CDLL(None).malloc_trim(0)
-
     def nearest(
         self,
         vector: "np.ndarray[Any, np.dtype[np.float32]]",
@@ -383,7 +376,11 @@ def _chunk(values: dict[str, Any]) -> Chunk:
 
 
 def _open_table(path: Path) -> Any:
-    return lancedb().connect(path.parent).open_table(path.stem)
+    lance = lancedb()
+    session = lance.Session(
+        index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES
+    )
+    return lance.connect(path.parent, session=session).open_table(path.stem)
 
 
 def _stamp_of(schema: Any) -> str:

@@ -16,6 +16,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from funes_ls.indexer.dataset import Dataset
+from funes_ls.indexer.memory_freed import give_back
+from funes_ls.indexer.memory_ids import RowIds
 from funes_ls.indexer.model import Chunk
 from funes_ls.indexer.times import parse_ts
 
@@ -66,8 +68,7 @@ class _Room:
     def __init__(self, dim: int, rows: int) -> None:
         self.lock = threading.Lock()
         self.used = 0
-        self.ids: list[str] = []
-        self.places: dict[str, int] = {}
+        self.ids = RowIds(rows)
         self.values: dict[str, dict[str, int]] = {name: {} for name in CODED}
         self._dim = dim
         self._make(rows)
@@ -93,9 +94,7 @@ class _Room:
             self.codes[name][first:last] = [
                 known.setdefault(value or "", len(known)) for value in values
             ]
-        for place, id_ in enumerate(columns["id"], start=first):
-            self.places[id_] = place
-        self.ids += columns["id"]
+        self.ids.add(columns["id"])
         self.used = last
 
     def _grow(self, least: int) -> None:
@@ -188,15 +187,12 @@ class Held:
 
     def ids(self, places: Iterable[int]) -> list[str]:
         """Return the ids of rows by place."""
-        ids = self._room.ids
-        return [ids[place] for place in places]
+        return self._room.ids.at(places)
 
     def places(self, ids: Sequence[str]) -> list[int | None]:
         """Return where the rows are, None for those that are not here."""
-        known = self._room.places
-        return [
-            at if (at := known.get(id_)) is not None and at < self._rows else None for id_ in ids
-        ]
+        found = self._room.ids.places(ids)
+        return [at if at is not None and at < self._rows else None for at in found]
 
     def coded(self, name: str) -> Codes:
         """Return one of the `CODED` columns."""
@@ -226,7 +222,7 @@ class Held:
         for start in range(0, len(offsets), _BATCH_ROWS):
             table = dataset.take(offsets[start : start + _BATCH_ROWS], _READ)
             columns, vectors = _parts(table, dataset.dim)
-            if any(id_ in self._room.places for id_ in columns["id"]):
+            if any(place is not None for place in self._room.ids.places(columns["id"])):
                 return False
             self._room.add(columns, vectors)
         return True
@@ -239,7 +235,8 @@ def read_all(dataset: Dataset) -> Held:
     version = dataset.version
     for batch in dataset.scan(_READ, batch_rows=_BATCH_ROWS):
         room.add(*_parts(batch, dataset.dim))
-    dataset.release()
+    room.ids.settle()
+    give_back()
     return Held(room, version=version)
 
 

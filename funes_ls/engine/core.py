@@ -14,6 +14,7 @@ import msgspec
 from funes_ls import __version__, protocol
 from funes_ls.engine.address import RECORD, read_address, run_dir
 from funes_ls.engine.indexing import Indexing
+from funes_ls.indexer.memory_freed import give_back
 from funes_ls.indexer.settings import ENV_KEYS, QUESTION_FIELDS, Settings, load_settings
 from funes_ls.memories import KeptOpen
 
@@ -25,6 +26,8 @@ _THREADS: dict[Lane, int] = {"queries": 4, "lookups": 2, "tables": 2, "waits": 1
 #: What a question is answered with comes with the question, not from whoever started the engine.
 _OF_QUESTIONS = {name for name, field in ENV_KEYS.items() if field in QUESTION_FIELDS}
 _CONFIG = "config.toml"
+#: When nothing has been done for so long, what work has left is given back.
+_QUIET_S = 3.0
 #: Sends a notification to every client that wants it; from any thread. The last argument says that
 #: it may be left out for clients that are behind.
 Tell = Callable[[str, Any, bool], None]
@@ -45,6 +48,7 @@ class Core:
         self.env["FUNES_HOME"] = str(home)
         self.started_at = time.monotonic()
         self.active_at = self.started_at
+        self._worked_at, self._gave_back_at = self.started_at, float("-inf")
         self.clients: Callable[[], int] = lambda: 0
         self.address = ""
         self.is_lost = False
@@ -107,7 +111,7 @@ class Core:
 
     def note_activity(self) -> None:
         """Note that somebody wants something."""
-        self.active_at = time.monotonic()
+        self.active_at = self._worked_at = time.monotonic()
 
     def touch(self, params: Any) -> None:
         """Read traces that a hook says have grown."""
@@ -131,6 +135,16 @@ class Core:
         self.memories.close_idle()
         self.indexing.watch()
         self.indexing.tell_when_idle()
+        self._give_back()
+
+    def _give_back(self) -> None:
+        """Give back the memory that work has left, once after it and not between two questions."""
+        now = time.monotonic()
+        if self.answering or self.indexing.is_busy or not self.memories.is_whole:
+            self._worked_at = now
+        elif now - self._worked_at >= _QUIET_S and self._gave_back_at < self._worked_at:
+            self._gave_back_at = now
+            give_back()
 
     def _is_lost(self) -> bool:
         """Return whether no front finds this engine any more: its home was deleted or moved."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import ctypes
 import logging
 import os
 import signal
@@ -29,6 +28,7 @@ from funes_ls.engine.listening import listen
 from funes_ls.engine.log import frames
 from funes_ls.engine.server import Server
 from funes_ls.indexer.errors import BackendError, FunesError
+from funes_ls.indexer.memory_freed import hold_little_back
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -39,8 +39,6 @@ _TURN_S = 10.0
 _LOOK_S = 0.02
 #: What is under way is finished or undone in this time; then the process ends all the same.
 _END_S = 0.6
-#: glibc's name for how many heaps threads share, and how many are enough here.
-_M_ARENA_MAX, _ARENAS = -8, 2
 
 
 def run(home: Path) -> int:
@@ -116,7 +114,7 @@ def _answers(home: Path) -> bool:
 async def _serve(home: Path) -> None:
     # Indexing threads may not hold the interpreter for the usual 5 ms while a question waits.
     sys.setswitchinterval(0.001)
-    _share_freed_memory()
+    hold_little_back()
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_unhandled)
     sock, address = listen(home)
@@ -132,12 +130,6 @@ async def _serve(home: Path) -> None:
     finally:
         _withdraw(home, address, listening)
         await _finish(core, server)
-
-
-def _share_freed_memory() -> None:
-    """Keep glibc from holding freed memory back for each thread apart, which adds up to 90 MB."""
-    with contextlib.suppress(OSError, AttributeError):  # another C library
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
 
 
 def _withdraw(home: Path, address: Address, listening: asyncio.Server) -> None:
