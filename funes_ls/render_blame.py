@@ -49,7 +49,7 @@ def _block(
     whence = f" from {one_line(run.from_path, 1000)}" if run.from_path else ""
     head = (
         f"[{safe(run.ts)}] {run.harness or '-'} {place}/{safe(run.session_id)[:_SHORT_ID]}"
-        f" {_named((run.start, run.end))} {run.confidence}{whence}"
+        f" {_named((run.start, run.end))} {run.confidence}{whence}{_evidence(run)}"
     )
     parts = [head]
     if turn is not None:
@@ -64,6 +64,16 @@ def _block(
         for number in range(run.start, min(run.end, len(source)) + 1)
     ]
     return "\n".join([*parts, *shown, "---", ""])
+
+
+def _nothing(answer: "BlameAnswer", lines: tuple[int, int]) -> str:
+    path = one_line(answer.path, 1000)
+    return f"nothing is known of {_named(lines)} of {path}" if lines[1] else f"{path} has no lines"
+
+
+def _evidence(run: "BlameLines") -> str:
+    """Return what says so, where that is not the session's trace alone."""
+    return f" by {run.evidence}" if run.evidence != "trace" else ""
 
 
 def _named(lines: tuple[int, int]) -> str:
@@ -98,7 +108,7 @@ def blame_human(
     margin = _Margin(answer, numbers, lines, color=color, width=width)
     shown = [margin.beside(number, source[number - 1]) for number in range(lines[0], lines[1] + 1)]
     if not answer.turns:
-        return "\n".join([*shown, "", f"nothing is known of {_named(lines)}"])
+        return "\n".join([*shown, "", _nothing(answer, lines)])
     below = [
         part
         for turn in answer.turns
