@@ -51,7 +51,7 @@ _FUNCTIONS = (
 )
 _MESSAGE = re.compile(
     r"\b[A-Za-z_$][\w.$]*(?:Error|Exception|Failure|Panic|Fault|Interrupt|Timeout|Warning|Exit)\b"
-    r"(?:\s*[:(\[]|$)"
+    r"(?:\s*[:(\[)]|$)"
     r"|\b(?:[Ee]rror|ERROR|FATAL|[Ff]atal|CRITICAL|panic|[Pp]anicked|FAIL(?:ED)?|E[A-Z]{4,})\b"
     r"|\b(?:undefined reference|undefined symbol|unresolved|segmentation fault|core dumped"
     r"|command not found|no such file|permission denied|cannot find|could not|can't|cannot"
@@ -59,6 +59,8 @@ _MESSAGE = re.compile(
     r"|Caused by|what\(\):|assertion|left:|right:|[Ee]xpected|[Rr]eceived|[Tt]imed out)\b"
     r"|--- FAIL:"
 )
+#: What a compiler or a linter says of a place, in any words.
+_COMPILER = re.compile(rf"^\s*{_PATH}(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\)):? +\S+ +\S")
 #: Python's errors of any name, and what pytest marks.
 _RAISED = re.compile(r"^(?:E  +(?=\S)|[A-Za-z_]\w*(?:\.\w+)*\.[A-Z]\w+(?=: |$))")
 #: Lines that only introduce what follows.
@@ -184,7 +186,9 @@ def _said(line: str, places: list[Place]) -> str:
 
 
 def _is_message(line: str, said: str) -> bool:
-    return bool(said) and bool(_RAISED.match(line) or _MESSAGE.search(said))
+    if not said:
+        return False
+    return any(rule.match(line) for rule in (_RAISED, _COMPILER)) or bool(_MESSAGE.search(said))
 
 
 def _is_frame(line: str) -> bool:
