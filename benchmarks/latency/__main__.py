@@ -14,9 +14,10 @@ import json
 import os
 import platform
 import shutil
+import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,8 +25,9 @@ from benchmarks.latency import measure
 from benchmarks.latency.figures import Figure, as_objects, table
 from benchmarks.latency.history import write_history
 from benchmarks.latency.make_memory import About, about, add_arguments, make_from
-from benchmarks.latency.processes import LanguageServer, environment
+from benchmarks.latency.processes import LanguageServer, command, environment
 from benchmarks.latency.questions import draw
+from benchmarks.latency.written import large, written
 
 
 def main() -> None:
@@ -75,19 +77,28 @@ def _copy(home: Path, scratch: Path) -> tuple[Path, Path]:
 
 def _measured(args: argparse.Namespace, home: Path, user: Path, scratch: Path) -> list[Figure]:
     env = environment(home, user)
+    _make_facts(home, env)
     drawn = draw(home, seed=args.seed)
+    files = written(home, drawn.files, seed=args.seed, count=args.files)
     more = scratch / "more"
     write_history(more, megabytes=args.more_mb, seed=args.seed + 1)
     engine, figures = measure.start(home, env, drawn)
     with engine, LanguageServer(env, str(user)) as server:
-        asker = measure.Asker(engine.connect(), drawn, seed=args.seed)
-        reader = measure.Reader(server, drawn, files=args.files, seed=args.seed)
+        big = large(files, seed=args.seed)
+        asker = measure.Asker(engine.connect(), drawn, big, seed=args.seed)
+        reader = measure.Reader(server, files, seed=args.seed)
         figures += measure.warm(asker, reader, rounds=args.rounds)
         figures += measure.shim(env, drawn, runs=args.runs)
         figures += measure.memory_taken(engine, server)
         if args.more_mb:
             figures += measure.while_indexing(engine, asker, reader, more, seconds=args.seconds)
     return figures
+
+
+def _make_facts(home: Path, env: Mapping[str, str]) -> None:
+    """See that the facts of an older memory are made before anything is timed."""
+    argv = [*command("funes"), "index", "--words-only", "--yes", "-q"]
+    subprocess.run(argv, env={**env, "FUNES_ENGINE": "inline"}, check=True, timeout=1800)
 
 
 def _machine(made: About | None, load: float) -> dict[str, object]:

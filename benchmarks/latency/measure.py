@@ -6,7 +6,7 @@ import subprocess
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,13 @@ from typing import Any
 from benchmarks.latency.figures import Figure, milliseconds
 from benchmarks.latency.processes import Engine, LanguageServer, Refused, command, rss_mb
 from benchmarks.latency.questions import Drawn
+from benchmarks.latency.written import Written
 from funes_ls.engine.client import Connection
 from funes_ls.protocol import CONTENT_MODIFIED
 
 _REQUEST_S = 30.0
 _WARM_UP = 10
 _IDLE_S = 10.0
-_TEXT = "".join(f"line {number} of a file\n" for number in range(200))
 
 #: What the product promises on two cores with 100,000 chunks, by figure and quantile.
 TARGETS: dict[str, dict[str, float]] = {
@@ -29,6 +29,7 @@ TARGETS: dict[str, dict[str, float]] = {
     "get": {"p50": 20},
     "hover": {"p50": 15},
     "code lens": {"p50": 15},
+    "blame of 5,000 lines": {"p50": 50},
     "`funes recall`, whole process": {"p50": 150},
     "start to words-only answer": {"max": 1000},
     "start to first full answer": {"max": 4000},
@@ -77,9 +78,12 @@ class Clock:
 class Asker:
     """Asks one engine over one connection, a new question every time."""
 
-    def __init__(self, connection: Connection, drawn: Drawn, *, seed: int) -> None:
-        """Ask over a connection what was drawn from the memory."""
+    def __init__(
+        self, connection: Connection, drawn: Drawn, files: Sequence[Written], *, seed: int
+    ) -> None:
+        """Ask over a connection what was drawn from the memory, and who wrote large files."""
         self._connection = connection
+        self._files = files
         self._drawn = drawn
         self._chance = random.Random(seed)
 
@@ -120,6 +124,16 @@ class Asker:
             answer = self._request("funes/related", params)
         _expect(clock, "related", answer["sessions"], "no sessions for a file they touched")
 
+    def blame(self, clock: Clock) -> None:
+        """Time who wrote the lines of a large file that has just been changed."""
+        file = self._chance.choice(self._files)
+        lines = file.text.split("\n")
+        lines.insert(self._chance.randrange(len(lines)), f"changed = {self._chance.random()}")
+        params = {"path": file.path, "text": "\n".join(lines)}
+        with clock.timed("blame of 5,000 lines"):
+            answer = self._request("funes/blame", params)
+        _expect(clock, "blame of 5,000 lines", answer["lines"], "nobody wrote a written file")
+
     def _request(self, method: str, params: dict[str, Any], **more: Any) -> Any:
         return self._connection.request(method, params, timeout_s=_REQUEST_S, **more)
 
@@ -132,18 +146,20 @@ def _expect(clock: Clock, name: str, ok: object, fault: str) -> None:
 class Reader:
     """Looks at files in an editor: hovers, and the lenses of a file."""
 
-    def __init__(self, server: LanguageServer, drawn: Drawn, *, files: int, seed: int) -> None:
-        """Open some files that sessions touched."""
+    def __init__(self, server: LanguageServer, files: Sequence[Written], *, seed: int) -> None:
+        """Open files that sessions wrote."""
         self._server = server
         self._chance = random.Random(seed)
-        self._uris = [server.open(path, _TEXT) for path in drawn.files[:files]]
+        self._files = [(server.open(file.path, file.text), file.lines) for file in files]
 
     def hover(self, clock: Clock) -> None:
-        """Time one hover."""
-        line = self._chance.choice((0, self._chance.randrange(200)))
-        params = {**self._document(), "position": {"line": line, "character": 2}}
+        """Time one hover over a line that a session wrote."""
+        uri, lines = self._chance.choice(self._files)
+        position = {"line": self._chance.choice(lines), "character": 2}
         with clock.timed("hover"):
-            self._server.request("textDocument/hover", params)
+            self._server.request(
+                "textDocument/hover", {"textDocument": {"uri": uri}, "position": position}
+            )
 
     def lens(self, clock: Clock) -> None:
         """Time the list of lenses, resolved as an editor does for the visible ones."""
@@ -164,7 +180,7 @@ class Reader:
                 raise
 
     def _document(self) -> dict[str, Any]:
-        return {"textDocument": {"uri": self._chance.choice(self._uris)}}
+        return {"textDocument": {"uri": self._chance.choice(self._files)[0]}}
 
 
 def start(home: Path, env: Mapping[str, str], drawn: Drawn) -> tuple[Engine, list[Figure]]:
@@ -221,7 +237,7 @@ def warm(asker: Asker, reader: Reader, *, rounds: int) -> list[Figure]:
 def _round(asker: Asker, reader: Reader, clock: Clock) -> None:
     asker.recall(clock)
     asker.staged(clock)
-    for ask in (asker.get, asker.related, reader.hover, reader.lens):
+    for ask in (asker.get, asker.related, asker.blame, reader.hover, reader.lens):
         ask(clock)
 
 
