@@ -14,7 +14,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from funes_ls.artefact_input import artefact_of
-from funes_ls.file_answers import blame, related
+from funes_ls.blame_answer import blame
+from funes_ls.file_answers import related
 from funes_ls.index_run import IndexReport, IndexRequest, run_index
 from funes_ls.indexer.catalog import Source, now_us
 from funes_ls.indexer.errors import FunesError, MemoryStateError, UsageError
