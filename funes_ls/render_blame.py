@@ -36,9 +36,7 @@ def blame_text(answer: "BlameAnswer", source: Sequence[str], lines: tuple[int, i
         whose = (run.session_id, run.turn_uuid)
         blocks.append(_block(run, turns.get(whose), source, is_new=whose not in told))
         told.add(whose)
-    return (
-        "".join(blocks) or f"nothing is known of {_named(lines)} of {one_line(answer.path, 1000)}"
-    )
+    return "".join(blocks) or _nothing(answer, lines)
 
 
 def _block(

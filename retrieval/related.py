@@ -10,7 +10,14 @@ from funes_ls.indexer.catalog import Catalog, Session
 from funes_ls.indexer.facts import CHANGES, Facts, Touch
 from funes_ls.indexer.memory import MemoryView
 from funes_ls.retrieval.paths import normal
-from funes_ls.retrieval.same_file import Asked, same_file, strength_of, with_places, with_sources
+from funes_ls.retrieval.same_file import (
+    Asked,
+    places_of,
+    same_file,
+    strength_of,
+    with_places,
+    with_sources,
+)
 
 Relation = Literal["edited", "read", "mentioned", "symbols", "similar"]
 #: From the strongest down.
@@ -95,7 +102,7 @@ def _naming(catalog: Catalog, asked: Asked) -> list[Session]:
     named = [one for name in asked.names if name for one in catalog.files_named(name)]
     if not named:
         return []
-    places = catalog.places()
+    places = places_of(catalog)
     asked = with_places(asked, places)
     found = {
         session.session_id: session

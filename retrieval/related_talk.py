@@ -12,7 +12,7 @@ from funes_ls.indexer.lexical_search import LexicalQuery
 from funes_ls.indexer.memory import MemoryView, Row
 from funes_ls.retrieval.paths import is_under, normal
 from funes_ls.retrieval.related import Related, ranked
-from funes_ls.retrieval.same_file import Asked, with_places
+from funes_ls.retrieval.same_file import Asked, places_of, with_places
 
 #: Names that are asked for, and rows that are looked at.
 _MOST_NAMES = 12
@@ -102,7 +102,7 @@ def by_talk(memory: MemoryView, asked: Asked, names: Names) -> list[Related]:
         ]
         if held:
             rows[row.session_id].append((held, row.block_type in _TALK, -rank, row))
-    asked = with_places(asked, memory.catalog.places())
+    asked = with_places(asked, places_of(memory.catalog))
     found = (
         _related(session, rows[session_id], is_near=_is_near(session, asked))
         for session_id in rows

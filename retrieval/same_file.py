@@ -5,7 +5,8 @@ the folder was renamed, it is the one of the same path below the repository's to
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -21,7 +22,8 @@ _WORKTREES = re.compile(r"/\.?worktrees?/", re.IGNORECASE)
 _MOUNTED = re.compile(r"(?:/mnt)?/([A-Za-z])/(.*)")
 #: A file that was moved more often has a past before that which is not looked for.
 _MOST_MOVES = 5
-Places = Sequence[tuple[str, str]]
+#: By repository (lower case): normal folders in which its sessions ran.
+Places = Mapping[str, Sequence[str]]
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -75,7 +77,7 @@ def same_file(facts: Facts, catalog: Catalog, asked: Asked) -> SameFile:
     known = [one for name in asked.names if name for one in facts.paths_named(name)]
     if not known:
         return SameFile()
-    places = catalog.places()
+    places = places_of(catalog)
     asked = with_places(asked, places)
     found: dict[str, dict[int, FactPath]] = {"same": {}, "repo": {}, "tail": {}}
     for one in known:
@@ -110,18 +112,30 @@ def with_places(asked: Asked, places: Places) -> Asked:
     """
     if asked.repos or not is_absolute(asked.path):
         return asked
-    above = [(normal(cwd), repo) for cwd, repo in places if is_under(asked.path, normal(cwd))]
-    innermost = max((len(folder) for folder, _ in above), default=0)
-    repos = {
-        one for folder, repo in above if len(folder) == innermost for one in repo.lower().split()
-    }
-    roots = [folder for folder, repo in above if repos & set(repo.lower().split())]
-    root = asked.root or min(roots, key=len, default="")
+    above = [
+        (len(folder), repo)
+        for repo, folders in places.items()
+        for folder in folders
+        if is_under(asked.path, folder)
+    ]
+    innermost = max((length for length, _ in above), default=0)
+    repos = {repo for length, repo in above if length == innermost}
+    root = asked.root or asked.path[: min((n for n, repo in above if repo in repos), default=0)]
     return Asked(path=asked.path, others=asked.others, repos=frozenset(repos), root=root)
 
 
+def places_of(catalog: Catalog) -> Places:
+    """Return in which folders the sessions of each repository ran."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for cwd, repos in catalog.places():
+        folder = normal(cwd)
+        for repo in repos.lower().split():
+            found[repo].append(folder)
+    return found
+
+
 def strength_of(
-    asked: Asked, written: str, *, repos: Collection[str] = (), places: Places = ()
+    asked: Asked, written: str, *, repos: Collection[str] = (), places: Places | None = None
 ) -> Strength | None:
     """Return how sure it is that a path is the file that is asked about; None when it is not.
 
@@ -129,7 +143,7 @@ def strength_of(
         asked: The file.
         written: A normal path: absolute, or below a folder that is not known.
         repos: Repositories of the sessions that wrote it.
-        places: Folder and repositories of sessions.
+        places: See `places_of`.
     """
     if not is_absolute(asked.path):
         return "same" if ends_with(written, asked.path) else None
@@ -138,7 +152,9 @@ def strength_of(
     if _in_a_worktree(asked, written):
         return "repo"
     both = asked.repos & {one.lower() for one in repos}
-    if both and _same_in_repo(asked, written, _folders_of(both, places)):
+    if both and _same_in_repo(
+        asked, written, [folder for repo in both for folder in (places or {}).get(repo, ())]
+    ):
         return "repo"
     tail = "/".join(asked.path.split("/")[-2:])
     return "tail" if tail.count("/") and ends_with(written, tail) else None
@@ -181,11 +197,6 @@ def _is_top(path: str, rel: str, folders: list[str]) -> bool:
         return False
     top = path[: len(path) - len(rel)].rstrip("/")
     return not any(folder and top != folder and is_under(top, folder) for folder in folders)
-
-
-def _folders_of(repos: Collection[str], places: Places) -> list[str]:
-    wanted = set(repos)
-    return [normal(cwd) for cwd, repo in places if wanted & set(repo.lower().split())]
 
 
 def _below(path: str, folder: str) -> str:

@@ -4,7 +4,7 @@ import pytest
 
 from funes_ls.retrieval.same_file import Asked, strength_of, with_places
 
-PLACES = [("/old/api", "acme/api"), ("/work/web", "acme/web"), ("/work/web/api", "acme/api")]
+PLACES = {"acme/api": ["/old/api", "/work/web/api"], "acme/web": ["/work/web"]}
 HERE = Asked(
     path="/work/api/src/retry.py", root="/work/api", repos=frozenset(("acme/api", "me/api"))
 )
