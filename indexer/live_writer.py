@@ -307,7 +307,7 @@ class Writer:
             waits.append(self.model_wait_s())
         if is_working:
             return waits
-        if not self._busy():
+        if not (self._busy() or self.is_tidying):
             waits.append(self._facts.step(self.memory))
         waits.append(self.background())
         self.phase = self._idle_phase()
