@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from lsprotocol import types
 from msgspec import Struct
 
@@ -36,11 +37,13 @@ class Known(Struct, frozen=True, kw_only=True):
         turn: Of the answer of `funes/blame`.
         from_path: Where the line was written, if that is elsewhere.
         more: What else is to be said in the first line.
+        memory: Whose sessions these are, "" for one's own.
     """
 
     turn: Mapping[str, Any]
     from_path: str = ""
     more: str = ""
+    memory: str = ""
 
 
 def register(ls: "Front") -> None:
@@ -66,6 +69,8 @@ async def _hover(ls: "Front", uri: str, line: int) -> types.Hover | None:
     if known is None:
         return None
     kind = types.MarkupKind.Markdown if ls.client.markdown else types.MarkupKind.PlainText
+    memory = ls.settings(uri).memory
+    known = msgspec.structs.replace(known, memory="" if memory == "local" else memory)
     text = hover_text(known, is_markdown=ls.client.markdown, link=_linking(ls))
     return types.Hover(contents=types.MarkupContent(kind=kind, value=text))
 
@@ -136,6 +141,7 @@ def hover_text(known: Known, *, is_markdown: bool, link: Link | None = None) -> 
         linked(one_line(turn["title"]) or "untitled session", turn["get"]),
         marked(f"from {one_line(known.from_path)}") if known.from_path else "",
         marked(known.more),
+        marked(f"memory {one_line(known.memory)}") if known.memory else "",
     ]
     lines = [" · ".join(filter(None, about))]
     for name, text, command in (

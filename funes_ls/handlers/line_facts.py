@@ -37,6 +37,7 @@ class Table(Struct, frozen=True, kw_only=True):
     Attributes:
         lines: As `funes/blame` names them.
         turns: By session and turn.
+        is_final: Asking again for the same text tells nothing more.
     """
 
     state: State
@@ -44,6 +45,7 @@ class Table(Struct, frozen=True, kw_only=True):
     lines: Sequence[Lines]
     turns: Mapping[tuple[str, str], Turn]
     symbols: Sequence[Symbol]
+    is_final: bool = True
 
 
 class LineFacts:
@@ -98,7 +100,7 @@ class LineFacts:
         """
         kept = self._kept.get(uri)
         table = _result(kept[2]) if kept and kept[2].done() else None
-        if table is None or table.generation != self._ls.generation:
+        if table is None or not table.is_final or table.generation != self._ls.generation:
             return None
         document = self.state(uri).document
         if document is None or table.state.document is not document:
@@ -130,7 +132,7 @@ class LineFacts:
         """Return what is known of a whole document, as it is when this is asked."""
         state, generation = self.state(uri), self._ls.generation
         kept = self._kept.get(uri)
-        if kept is None or kept[:2] != (state, generation) or _failed(kept[2]):
+        if kept is None or kept[:2] != (state, generation) or _is_over(kept[2]):
             kept = (state, generation, self._ls.spawn(self._table(uri, state, generation)))
             self._kept[uri] = kept
         self._kept.move_to_end(uri)
@@ -152,6 +154,7 @@ class LineFacts:
             generation=generation,
             lines=answer["lines"],
             turns=named,
+            is_final=not answer["note"],
             symbols=await self.outlines.of(text, grammar) if answer["lines"] else [],
         )
 
@@ -172,8 +175,10 @@ class LineFacts:
         )
 
 
-def _failed(task: "asyncio.Task[Table | None]") -> bool:
-    return task.done() and _result(task) is None
+def _is_over(task: "asyncio.Task[Table | None]") -> bool:
+    """Return whether it is done and something is missing, so that asking again may help."""
+    table = _result(task) if task.done() else None
+    return task.done() and (table is None or not table.is_final)
 
 
 def _result(task: "asyncio.Task[Table | None]") -> Table | None:

@@ -5,6 +5,7 @@ lines it stands on; when they have been over for a while, the text is looked at 
 """
 
 import asyncio
+import contextlib
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Who has not typed for so long has stopped.
 _QUIET_S = 0.7
+#: Longer than this other lenses do not wait for these, if the client can be asked to ask again.
+_FIRST_S = 0.3
 _MOST_KEPT = 8
 _MOST_LENSES = 500
 _MOST_CHARS = 50
@@ -78,8 +81,12 @@ class SymbolLenses:
             if time.monotonic() - state.document.edited_at < _QUIET_S:
                 self._look_later(uri)
                 return self._placed(uri, shown)
-        shown = await self._looked(uri)
-        return self._placed(uri, shown) if shown else []
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_FIRST_S if self._ls.client.lens_refresh else None):
+                shown = await self._looked(uri)
+                return self._placed(uri, shown) if shown else []
+        self._look_later(uri)
+        return []
 
     def resolved(self, lens: types.CodeLens, uri: str, key: str) -> types.CodeLens:
         """Return a lens with its title.

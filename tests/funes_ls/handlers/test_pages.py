@@ -148,6 +148,12 @@ def test_plain_hovers_have_no_markup() -> None:
     assert text == "claude · one* · from /w/y_z.py\nasked: Please do. Now.\nreason: It hangs."
 
 
+def test_sessions_of_others_are_marked() -> None:
+    known = Known(turn=writer(), memory="team/[x]")
+    first = hover_text(known, is_markdown=True).split("\n")[0]
+    assert first.rstrip().endswith("· memory team\\/\\[x\\]")
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
