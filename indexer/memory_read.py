@@ -148,12 +148,19 @@ class MemoryView:
         """Return ids and scores of the words leg, best first."""
         return self.words.search(query, limit)
 
-    def rows(self, ids: Sequence[str]) -> list[Row]:
-        """Return rows by id in the order asked, queued ones too; unknown ids are left out."""
+    def rows(self, ids: Sequence[str], *, guessed: bool = False) -> list[Row]:
+        """Return rows by id in the order asked, queued ones too; unknown ids are left out.
+
+        Args:
+            ids: Of the rows.
+            guessed: Many of the ids may be no row's: those that the words index does not have are
+                not looked for further, which takes long.
+        """
         found = {chunk.id: _row(chunk, False) for chunk in self.catalog.pending_rows(ids)}
         rest = [id_ for id_ in ids if id_ not in found and id_ not in self._left()]
         if rest:
-            found.update((row.id, row) for row in self._timed(self._embedded(rest)))
+            rows = self._embedded(rest, guessed=guessed)
+            found.update((row.id, row) for row in self._timed(rows))
         return [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
 
     def session_rows(
@@ -194,12 +201,12 @@ class MemoryView:
             return self.catalog.embedded_total()
         return self.dataset.count() if self.dataset is not None else 0
 
-    def _embedded(self, ids: Sequence[str]) -> list[Chunk]:
+    def _embedded(self, ids: Sequence[str], *, guessed: bool = False) -> list[Chunk]:
         """Return rows that are not in the queue."""
         if self._parts.ahead:
             return self.dataset.rows(ids) if self.dataset is not None else []
         found = self.words.rows(ids)
-        if len(found) < len(ids) and self.dataset is not None:
+        if len(found) < len(ids) and self.dataset is not None and not guessed:
             # The words of another program's rows are added when its dataset is taken in.
             known = {chunk.id for chunk in found}
             found += self.dataset.rows([id_ for id_ in ids if id_ not in known])

@@ -104,7 +104,8 @@ def whys(memory: MemoryView, events: Sequence[StoredEvent]) -> list[Why]:
     """Return, for each event, what the user had asked and what the agent said before."""
     asked = [_ids(event.session_id, event.ask_turn_uuid) for event in events]
     given = [_ids(event.session_id, event.reason_turn_uuid) for event in events]
-    rows = {row.id: row for row in memory.rows([id_ for ids in asked + given for id_ in ids])}
+    ids = [id_ for ids in asked + given for id_ in ids]
+    rows = {row.id: row for row in memory.rows(ids, guessed=True)}
     return [
         Why(
             ask=_text(asked[n], rows, lambda row: row.block_type == "text"),
