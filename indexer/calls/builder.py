@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from funes_ls.indexer.calls.call import Call
 from funes_ls.indexer.calls.extract import facts_of, is_script
@@ -72,6 +73,7 @@ class State(Struct, kw_only=True):
     Attributes:
         batch: Grows with each call that comes after an answer or a prompt.
         answered: Whether one of these has come since the last call.
+        last_call, last_role: Turn of the last call, and who made it.
         known: Files the session has to do with; see `for_each_file`.
         chain: Turn of the last answer, and the turn of the call that it was for.
     """
@@ -84,6 +86,8 @@ class State(Struct, kw_only=True):
     reason: str = ""
     cwd: str = ""
     known: list[str] = []
+    last_call: str = ""
+    last_role: str = ""
 
 
 class FactsBuilder:
@@ -102,6 +106,8 @@ class FactsBuilder:
     def add(self, piece: Piece) -> Iterator[CallFacts]:
         """Take a block and yield what is known by it."""
         if piece.block_type == "tool_use":
+            if self._is_of_another_message(piece):
+                yield from self._silent(piece)
             self._begin(piece)
         elif piece.block_type == "tool_result":
             yield from self._answer(piece)
@@ -140,6 +146,16 @@ class FactsBuilder:
             if call.at.turn_uuid != piece.turn_uuid and not call.doubted and is_script(call.text):
                 yield from self._closed(call, "")
 
+    def _is_of_another_message(self, piece: Piece) -> bool:
+        """Tell whether a call is not one of several made at once with the one before it.
+
+        These follow one another; where turns do not name their parents, nothing is known.
+        """
+        last = self._state.last_call
+        known = piece.parent_uuid is not None and last != ""
+        follows = piece.parent_uuid == last and piece.role == self._state.last_role
+        return known and not follows and last != piece.turn_uuid
+
     def _closed(self, call: _Open, output: str) -> Iterator[CallFacts]:
         self._state.open.remove(call)
         try:
@@ -149,7 +165,9 @@ class FactsBuilder:
         except Exception as exc:  # what it was not made for must not keep a session from being read
             _log.error("a call is passed over: %s", type(exc).__name__)
             return
-        events = tuple(for_each_file(found.events, self._state.known))
+        # What a blank answer shows of files is nothing, not that they are empty.
+        given = found.events if output else [replace(one, whole=False) for one in found.events]
+        events = tuple(for_each_file(given, self._state.known))
         if events or found.command:
             yield CallFacts(
                 at=call.at,
@@ -171,6 +189,7 @@ class FactsBuilder:
     def _begin(self, piece: Piece) -> None:
         state = self._state
         at = self._here(piece)
+        state.last_call, state.last_role = piece.turn_uuid, piece.role
         if state.answered:
             state.batch, state.answered = state.batch + 1, False
         if len(piece.text) <= _MOST_CHARS:
@@ -207,6 +226,8 @@ class FactsBuilder:
         if parent and parent == state.chain[0]:
             parent = state.chain[1]
         asked = [one for one in named if one.at.turn_uuid == parent]
+        if asked and parent == state.last_call and piece.parent_uuid == parent:
+            asked = []  # whatever comes next follows the last call, not only its answer
         return next(iter(asked or [one for one in named if one.batch == state.batch]), None)
 
 

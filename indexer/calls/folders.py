@@ -46,7 +46,7 @@ def _of_files(event: FileEvent, known: list[str]) -> Iterator[FileEvent]:
 
 
 def _inside(folder: str, known: list[str]) -> list[str]:
-    return [path for path in known if path.startswith(f"{folder}/")]
+    return sorted(path for path in known if path.startswith(f"{folder}/"))
 
 
 def _note(event: FileEvent, known: list[str]) -> None:

@@ -43,9 +43,9 @@ class Talk:
         text = json.dumps({"file_path": path, "content": f"of {path}\n"})
         return self.block("assistant", "tool_use", text, id=id_, tool_name="Write", **more)
 
-    def run(self, script: str, id_: str) -> str:
+    def run(self, script: str, id_: str, **more: Any) -> str:
         text = json.dumps({"command": script})
-        return self.block("assistant", "tool_use", text, id=id_, tool_name="Bash")
+        return self.block("assistant", "tool_use", text, id=id_, tool_name="Bash", **more)
 
     def answer(self, text: str, id_: str, **more: Any) -> str:
         more.setdefault("tool_name", "Write")
@@ -95,15 +95,26 @@ def test_ids_pair_answers_in_any_order() -> None:
 def test_without_ids_parents_pair_and_then_the_order() -> None:
     talk = Talk(ids=False)
     first = talk.write("/w/a", "1")
-    second = talk.write("/w/b", "2")
+    second = talk.write("/w/b", "2", parent_uuid=first)
+    talk.write("/w/c", "3", parent_uuid=second)
     talk.answer("File created successfully", "2", parent_uuid=second)
     talk.answer("Error: disk full", "1", parent_uuid=first)
-    assert talk.paths() == ["/w/b"]
-    talk.write("/w/c", "3")
+    talk.answer("File created successfully", "3", parent_uuid="t2")
+    assert talk.paths() == ["/w/b", "/w/c"]
     talk.write("/w/d", "4")
-    talk.answer("Error: disk full", "3")
-    talk.answer("File created successfully", "4")
-    assert talk.paths() == ["/w/b", "/w/d"]
+    talk.write("/w/e", "5")
+    talk.answer("Error: disk full", "4")
+    talk.answer("File created successfully", "5")
+    assert talk.paths() == ["/w/b", "/w/c", "/w/e"]
+
+
+def test_where_each_turn_follows_the_one_before_answers_come_in_order() -> None:
+    talk = Talk(ids=False)
+    first = talk.write("/w/a", "1", parent_uuid="t")
+    second = talk.write("/w/b", "2", parent_uuid=first)
+    answer = talk.answer("Error: disk full", "1", parent_uuid=second)
+    talk.answer("File created successfully", "2", parent_uuid=answer)
+    assert talk.paths() == ["/w/b"]
 
 
 def test_a_call_without_an_answer_wrote_nothing() -> None:
@@ -151,3 +162,16 @@ def test_the_folder_may_stand_in_the_first_prompt() -> None:
     talk.run("echo x > a", "1")
     talk.answer("(no output)", "1", tool_name="Bash")
     assert talk.paths() == ["/home/dev/x/a"]
+
+
+def test_a_call_of_another_message_tells_that_a_script_ran_without_a_word() -> None:
+    for ids in (True, False):
+        talk = Talk(ids=ids)
+        first = talk.run("echo x > a", "1")
+        second = talk.run("echo x > b && cat c.py", "2", parent_uuid=first)
+        assert talk.paths() == [], "both were called at once"
+        talk.run("make", "3", parent_uuid="the answer that is stored nowhere")
+        assert talk.paths() == ["/w/a", "/w/b", "/w/c.py"]
+        assert not talk.found[-1].events[-1].whole, "that nothing is shown of it says nothing"
+        talk.answer("Exit code 1", "2", tool_name="Bash", parent_uuid=second)
+        assert talk.paths() == ["/w/a", "/w/b", "/w/c.py"]

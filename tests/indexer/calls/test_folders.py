@@ -12,8 +12,8 @@ def given(kind: EventKind, path: str, known: list[str], source: str = "") -> lis
 def test_a_folder_that_moves_takes_its_files_along() -> None:
     known = ["/w/a/x.py", "/w/a/b/y.py", "/w/ab.py"]
     assert given("move", "/w/c", known, "/w/a") == [
-        ("move", "/w/c/x.py", "/w/a/x.py"),
         ("move", "/w/c/b/y.py", "/w/a/b/y.py"),
+        ("move", "/w/c/x.py", "/w/a/x.py"),
     ]
     assert sorted(known) == ["/w/ab.py", "/w/c/b/y.py", "/w/c/x.py"]
 
