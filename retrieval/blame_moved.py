@@ -13,7 +13,12 @@ _MOST_OF_IT = 0.3
 
 
 def blame_moved(
-    document: Document, histories: Iterable[History], *, word: Word = "moved", suffix: str = ""
+    document: Document,
+    histories: Iterable[History],
+    *,
+    word: Word = "moved",
+    suffix: str = "",
+    whole: bool = False,
 ) -> None:
     """Claim lines that nothing explains yet from the histories of other files, likest first.
 
@@ -23,6 +28,7 @@ def blame_moved(
         word: How sure such claims are: `exact` for the same file.
         suffix: Of the document's name: code in a file of its kind is likelier its origin than the
             same code in a plan or a script.
+        whole: Only files that are most of this one count.
     """
     wanted = document.left()
     ranked = [(len(wanted & seen_in(history)), history) for history in histories]
@@ -33,7 +39,8 @@ def blame_moved(
 
     for shared, history in sorted(ranked, key=likeness, reverse=True):
         is_it = shared >= _MOST_OF_IT * len(document.telling)
-        _search(document, history, word, is_it=is_it)
+        if is_it or not whole:
+            _search(document, history, word, is_it=is_it)
 
 
 def seen_in(history: History) -> set[str]:

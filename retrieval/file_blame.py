@@ -11,7 +11,7 @@ from funes_ls.indexer.memory import MemoryView, Row
 from funes_ls.retrieval.blame import Claim, Document, blame
 from funes_ls.retrieval.blame_moved import blame_moved
 from funes_ls.retrieval.file_history import Histories
-from funes_ls.retrieval.same_file import Asked, same_file
+from funes_ls.retrieval.same_file import Asked, is_near, places_of, same_file, with_places
 
 #: What was said stands in one of the first blocks of a turn, and is shown up to this length.
 _BLOCKS = 8
@@ -50,6 +50,7 @@ def blame_file(
         The paths by which facts know the file.
     """
     facts = Facts(memory.catalog)
+    asked = with_places(asked, places_of(memory.catalog))
     found = same_file(facts, memory.catalog, asked)
     if found.own:
         blame(document, histories.of(facts, found.own, memory=key, until_us=until_us))
@@ -58,7 +59,13 @@ def blame_file(
         blame_moved(document, copies, word="exact")
     if document.left():
         others = histories.others(facts, document, but=found.all, memory=key, until_us=until_us)
-        blame_moved(document, others, suffix=PurePosixPath(asked.path).suffix)
+        suffix = PurePosixPath(asked.path).suffix
+        near = [history for path, history in others if is_near(asked, path)]
+        blame_moved(document, near, suffix=suffix)
+        if not found.all and document.left():
+            # Nothing is known of this file: it may have come here from another project.
+            far = [history for path, history in others if not is_near(asked, path)]
+            blame_moved(document, far, suffix=suffix, whole=True)
     return found.all
 
 

@@ -65,8 +65,8 @@ class Histories:
         but: Iterable[FactPath],
         memory: str,
         until_us: int | None = None,
-    ) -> list[History]:
-        """Return histories of other files in which lines of a document were written."""
+    ) -> list[tuple[FactPath, History]]:
+        """Return other files in which lines of a document were written, with their histories."""
         known = {path.path_id for path in but}
         left = document.left()
         found = facts.writers_of([key_hash(key) for key in left], limit_per_hash=_MOST_WRITERS)
@@ -77,10 +77,19 @@ class Histories:
         for event_id, path_id in facts.paths_of(list(writers)):
             if path_id not in known:
                 shared[path_id] += writers[event_id]
+        ids = [path_id for path_id, _ in shared.most_common(_MOST_OTHERS)]
         return [
-            self.of(facts, [FactPath(path_id=path_id, path="")], memory=memory, until_us=until_us)
-            for path_id, _ in shared.most_common(_MOST_OTHERS)
+            (path, self.of(facts, [path], memory=memory, until_us=until_us))
+            for path in _with_places(facts, ids)
         ]
+
+
+def _with_places(facts: Facts, ids: Sequence[int]) -> list[FactPath]:
+    """Return paths by their ids, with the places they were named in."""
+    names = {path.path.rsplit("/", 1)[-1] for path in facts.paths(ids)}
+    return [
+        path for name in sorted(names) for path in facts.paths_named(name) if path.path_id in ids
+    ]
 
 
 def _replayed(facts: Facts, ids: Sequence[int], until_us: int | None) -> History:

@@ -105,6 +105,22 @@ def with_sources(facts: Facts, path_ids: Sequence[int]) -> list[int]:
     return ids
 
 
+def is_near(asked: Asked, other: FactPath) -> bool:
+    """Tell whether a path is of the project that a file is in.
+
+    Args:
+        asked: The file, with its places; see `with_places`.
+        other: The path, with the places it was named in.
+    """
+    path = normal(other.path)
+    if asked.root and is_under(path, asked.root):
+        return True
+    if any(asked.repos & set(repo.lower().split()) for _, repo in other.places):
+        return True
+    folders = [normal(cwd) for cwd, _ in other.places if cwd]
+    return any(is_under(asked.path, folder) and is_under(path, folder) for folder in folders)
+
+
 def with_places(asked: Asked, places: Places) -> Asked:
     """Return a file with the repositories of the sessions that ran nearest above it.
 
@@ -142,7 +158,8 @@ def strength_of(
     Args:
         asked: The file.
         written: A normal path: absolute, or below a folder that is not known.
-        repos: Repositories of the sessions that wrote it.
+        repos: Repositories of the sessions that wrote it; where that is not known, as when their
+            folder was gone by the time they were indexed, those of others that ran there.
         places: See `places_of`.
     """
     if not is_absolute(asked.path):
@@ -151,10 +168,12 @@ def strength_of(
         return "same"
     if _in_a_worktree(asked, written):
         return "repo"
-    both = asked.repos & {one.lower() for one in repos}
-    if both and _same_in_repo(
-        asked, written, [folder for repo in both for folder in (places or {}).get(repo, ())]
-    ):
+    folders = {repo: (places or {}).get(repo, ()) for repo in asked.repos}
+    written_in = {one.lower() for one in repos} or {
+        repo for repo in folders if any(is_under(written, folder) for folder in folders[repo])
+    }
+    both = asked.repos & written_in
+    if both and _same_in_repo(asked, written, [one for repo in both for one in folders[repo]]):
         return "repo"
     tail = "/".join(asked.path.split("/")[-2:])
     return "tail" if tail.count("/") and ends_with(written, tail) else None

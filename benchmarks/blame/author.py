@@ -231,7 +231,8 @@ class _Author:
         self._inserted += 1
         name = self._chance.choice(["limit", "window", "cursor", "bucket", "ledger", "signal"])
         return [
-            Line(text=f"    {name}_{self._inserted} = {name}.step_{n}({self._inserted})", ask=ask)
+            # With the project's number: the same line in two projects would be a riddle.
+            Line(text=f"    {name}_{self._inserted} = {name}.step_{n}({self._number})", ask=ask)
             for n in range(count)
         ]
 
