@@ -19,6 +19,7 @@ from funes_ls.file_answers import related
 from funes_ls.index_run import IndexReport, IndexRequest, run_index
 from funes_ls.indexer.catalog import Source, now_us
 from funes_ls.indexer.errors import FunesError, MemoryStateError, UsageError
+from funes_ls.indexer.home import drop_shown
 from funes_ls.indexer.lock import writer_lock
 from funes_ls.indexer.memory import Memory, open_memory
 from funes_ls.indexer.model import HARNESSES, Problem
@@ -277,6 +278,7 @@ def forget(
         chunks = len(memory.session_rows(session.session_id))
     if not params.dry_run:
         chunks = (forget_rows or partial(_forget_rows, memories.settings))(session.session_id)
+        drop_shown(memories.settings.home)
     return ForgetAnswer(
         session_id=session.session_id,
         title=session.title,

@@ -1,5 +1,6 @@
 """Where a funes home is; the standard library only, so that a shim may ask."""
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,3 +19,17 @@ def make_private(path: Path) -> None:
     if not path.parent.is_dir():
         make_private(path.parent)
     path.mkdir(exist_ok=True, mode=0o700)
+
+
+def shown_dir(home: Path) -> Path:
+    """Return where text of sessions lies that was written for editors to show."""
+    return home / "run" / "documents"
+
+
+def drop_shown(home: Path) -> None:
+    """Remove what was written for editors; whatever they still want is written anew."""
+    with contextlib.suppress(OSError):
+        for path in shown_dir(home).iterdir():
+            with contextlib.suppress(OSError):
+                path.chmod(0o600)  # Windows removes no read-only file
+                path.unlink()

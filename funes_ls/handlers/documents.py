@@ -18,7 +18,7 @@ from funes_ls.handlers.failures import Refused, bad_params
 from funes_ls.handlers.pages import Page, file_page, recall_page, turns_page
 from funes_ls.handlers.why import changed_page, why_page
 from funes_ls.indexer.errors import FunesError
-from funes_ls.indexer.home import make_private
+from funes_ls.indexer.home import make_private, shown_dir
 from funes_ls.protocol import Params
 from funes_ls.uris import path_of
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _WINDOW = 3
 _MOST_FILES = 50
 _MOST_AGE_S = 86_400
+_FRESH_S = 60.0
 _MOST_RELATED = 100
 _MOST_KEPT = 20
 _log = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ class Documents:
 
     def __init__(self, home: Path) -> None:
         """Keep them in a funes home."""
-        self.folder = home / "run" / "documents"
+        self.folder = shown_dir(home)
         self._uris: dict[Path, str] = {}
         self._kept: OrderedDict[str, Page] = OrderedDict()
 
@@ -93,6 +94,13 @@ class Documents:
     def holds(self, path: str) -> bool:
         """Return whether a file is a document, written here or by another server of this home."""
         return Path(path).parent == self.folder
+
+    def is_fresh(self, path: Path) -> bool:
+        """Return whether a document was written so lately that its text is that of now."""
+        try:
+            return path.stat().st_mtime > time.time() - _FRESH_S
+        except OSError:
+            return False
 
     def tidy(self, *, keep: Path | None = None) -> None:
         """Remove old files, and all but the newest."""
@@ -194,7 +202,7 @@ def link_to(ls: "Front", address: Address) -> str:
     """Return the URI of the file of a document; it is written in the background."""
     uri = uri_of(address)
     path = ls.documents.file_of(uri)
-    if not path.is_file():
+    if not ls.documents.is_fresh(path):
         ls.spawn(_write(ls, address))
     return path.as_uri()
 

@@ -225,6 +225,18 @@ def test_s22_a_document_that_is_gone_is_tolerated(own: Servers, traces: Path) ->
     assert server.request("funes/status", {})["state"] == "ready"
 
 
+def test_what_is_forgotten_lies_nowhere_for_editors_to_show(own: Servers, traces: Path) -> None:
+    server = own.ready({})
+    until(lambda: server.request("funes/related", {"path": FILE})["total"])
+    about = {"command": "funes.showRelated", "arguments": [{"uri": URI}]}
+    shown = server.request("workspace/executeCommand", about)
+    server.waiting("window/showMessage")
+    path = Path(shown["uri"].removeprefix("file://"))
+    assert "the boiler 1 whistles" in path.read_text(encoding="utf-8")
+    assert server.request("funes/forget", {"session": "session-1"})["forgotten"]
+    assert list(path.parent.iterdir()) == []
+
+
 def test_s23_answers_of_one_generation_are_identical(server: Server) -> None:
     first, second = (server.request("funes/recall", {"query": "gauge poller"}) for _ in "12")
     assert first["generation"] == second["generation"] > 0
