@@ -140,15 +140,15 @@ class Facts:
     def paths_named(self, name: str) -> list[FactPath]:
         """Return the paths whose last component is this, whatever the case."""
         found = self._select(
-            "SELECT DISTINCT p.path_id, p.path, coalesce(t.cwd, ''), coalesce(t.repo, '') "
-            "FROM facts_paths p JOIN facts_events USING (path_id) "
-            "JOIN facts_sessions s USING (session) "
-            "LEFT JOIN sessions t ON t.session_id = s.session_id WHERE p.name = ?",
+            "SELECT path_id, path, coalesce(t.cwd, ''), coalesce(t.repo, '') FROM "
+            "(SELECT DISTINCT path_id, path, session FROM facts_paths JOIN facts_events "
+            "USING (path_id) WHERE name = ?) JOIN facts_sessions s USING (session) "
+            "LEFT JOIN sessions t ON t.session_id = s.session_id",
             (name.casefold(),),
         )
-        paths: dict[int, tuple[str, list[tuple[str, str]]]] = {}
+        paths: dict[int, tuple[str, set[tuple[str, str]]]] = {}
         for path_id, path, cwd, repo in found:
-            paths.setdefault(path_id, (path, []))[1].append((cwd, repo))
+            paths.setdefault(path_id, (path, set()))[1].add((cwd, repo))
         return [
             FactPath(path_id=path_id, path=path, places=tuple(sorted(places)))
             for path_id, (path, places) in sorted(paths.items())

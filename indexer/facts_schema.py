@@ -17,7 +17,7 @@ SCHEMA = (
     ask TEXT NOT NULL, reason TEXT NOT NULL, source TEXT NOT NULL, body BLOB,
     UNIQUE (session, seq, block_idx, n, turn_uuid)
 )""",
-    "CREATE INDEX IF NOT EXISTS facts_events_path ON facts_events(path_id)",
+    "CREATE INDEX IF NOT EXISTS facts_events_path ON facts_events(path_id, session, kind)",
     """CREATE TABLE IF NOT EXISTS facts_lines (
     hash INTEGER NOT NULL, event_id INTEGER NOT NULL, PRIMARY KEY (hash, event_id)
 ) WITHOUT ROWID""",

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from funes_ls.indexer.calls.call import Call, word
 from funes_ls.indexer.calls.outcome import Outcome, changed_nothing, outcome_of
@@ -14,6 +15,7 @@ from funes_ls.indexer.facts import FileEvent
 #: A command of a call that is still running has no status yet.
 _RUNNING = ("Process running with session ID", "Command running in background")
 _HEAD_CHARS = 600
+_MOST_SEEN = 500_000
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -35,7 +37,15 @@ def facts_of(call: Call) -> Found:
         outcome = outcome_of(call.output)
         events = () if changed_nothing(outcome) else patch_events(patch, call.cwd)
         return Found(events=tuple(events))
-    return Found(events=tuple(tool_events(call, args, outcome_of(call.output, is_file=True))))
+    outcome = outcome_of(call.output, is_file=True)
+    return Found(events=tuple(_bounded(one) for one in tool_events(call, args, outcome)))
+
+
+def _bounded(event: FileEvent) -> FileEvent:
+    """Return an event without a text that is too long to keep of what was only seen."""
+    if event.kind != "read" or len(event.new) <= _MOST_SEEN:
+        return event
+    return replace(event, new="", whole=False, first_line=0)
 
 
 def is_script(text: str) -> bool:
@@ -55,7 +65,7 @@ def _of_script(call: Call, args: dict[str, object], script: str, outcome: Outcom
     status = outcome.exit_status
     if status is None and outcome.ok and not is_running:
         status = 0
-    return Found(events=tuple(events), command=script, exit_status=status)
+    return Found(events=tuple(_bounded(one) for one in events), command=script, exit_status=status)
 
 
 def _each_once(events: Iterable[FileEvent]) -> list[FileEvent]:

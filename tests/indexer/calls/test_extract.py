@@ -227,3 +227,10 @@ def test_commands_and_their_status() -> None:
     )
     assert (running.command, running.exit_status) == ("make watch", None)
     assert found({"command": "rm -rf /"}, "The user doesn't want to proceed").command == ""
+
+
+def test_of_huge_files_only_the_reading_is_kept() -> None:
+    [event] = found({"path": "a"}, "x\n" * 300_000, tool="read").events
+    assert (event.kind, event.new, event.whole) == ("read", "", False)
+    [event] = found({"command": "cat a"}, "x\n" * 300_000).events
+    assert (event.kind, event.new, event.whole) == ("read", "", False)
