@@ -10,6 +10,7 @@ from funes_ls.indexer.calls.outcome import Outcome, changed_nothing, outcome_of
 from funes_ls.indexer.calls.patch import find_patch, patch_events
 from funes_ls.indexer.calls.shell import script_events, script_of
 from funes_ls.indexer.calls.tools import EDITOR_COMMANDS, tool_events
+from funes_ls.indexer.calls.unified import is_unified, unified_events
 from funes_ls.indexer.facts import FileEvent
 
 #: A command of a call that is still running has no status yet.
@@ -36,6 +37,10 @@ def facts_of(call: Call) -> Found:
     if patch:
         outcome = outcome_of(call.output)
         events = () if changed_nothing(outcome) else patch_events(patch, call.cwd)
+        return Found(events=tuple(events))
+    diff = word(args, "diff", "patch")
+    if is_unified(diff):
+        events = () if changed_nothing(outcome_of(call.output)) else unified_events(diff, call.cwd)
         return Found(events=tuple(events))
     outcome = outcome_of(call.output, is_file=True)
     return Found(events=tuple(_bounded(one) for one in tool_events(call, args, outcome)))

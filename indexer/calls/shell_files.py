@@ -5,11 +5,13 @@ from collections.abc import Iterator
 
 from funes_ls.indexer.calls.paths import settled
 from funes_ls.indexer.calls.shell_lex import Redirect, Simple, Word
+from funes_ls.indexer.calls.unified import unified_events
 from funes_ls.indexer.facts import FileEvent
 
 _INTO = {">": "write", ">|": "write", "&>": "write", ">>": "append"}
 _ESCAPE = re.compile(r"\\([nt\\\"'])")
 _ESCAPES = {"n": "\n", "t": "\t"}
+_LEVEL = re.compile(r"(?:-p|--strip=)(\d)")
 _NOWHERE = ("/dev/", "&")
 
 
@@ -22,6 +24,8 @@ def printed(name: str, words: list[Word], part: Simple, piped: str | None) -> st
     if name == "tee":
         body = _body(part)
         return body if body is not None else piped
+    if name in ("", ":", "true"):
+        return ""
     if name == "echo":
         return _echoed(words[1:])
     return _formatted(words[1:]) if name == "printf" else None
@@ -38,6 +42,8 @@ def changes(
             yield from _teed(words[1:], cwd, text)
     elif name == "cat":
         yield from _copied_by_cat(words[1:], part, cwd)
+    if name == "patch" or (name == "git" and len(words) > 1 and words[1].text == "apply"):
+        yield from _patched(words, part, cwd)
     if name == "git" and len(words) > 1 and words[1].text in ("mv", "rm"):
         name, words = words[1].text, words[1:]
     if name in ("cp", "mv"):
@@ -48,6 +54,16 @@ def changes(
                 yield FileEvent(kind="delete", path=path)
     elif name in ("sed", "gsed", "perl"):
         yield from _sed(words[1:], cwd)
+
+
+def _patched(words: list[Word], part: Simple, cwd: str) -> Iterator[FileEvent]:
+    """Yield what a diff does that a script holds."""
+    diff = _body(part)
+    tries = any(word.text in ("--check", "--dry-run", "-R", "--reverse") for word in words)
+    if diff is None or tries:
+        return
+    levels = [found for word in words if (found := _LEVEL.fullmatch(word.text))]
+    yield from unified_events(diff, cwd, strip=int(levels[-1][1]) if levels else 1)
 
 
 def _redirected(redirect: Redirect, cwd: str, text: str) -> Iterator[FileEvent]:
@@ -93,7 +109,7 @@ def _sed(words: list[Word], cwd: str) -> Iterator[FileEvent]:
     rest = iter(words)
     for word in rest:
         text = word.text
-        if re.match(r"-[nErpsz]*i|--in-place", text):
+        if re.match(r"-[nErpsz0-9]*i|--in-place", text):
             in_place = True
             extended = extended or "E" in text or "r" in text[:4]
             if text.endswith("e"):

@@ -47,6 +47,8 @@ def changes(script: str, output: str = "") -> list[tuple[str, str, str]]:
         ("cat a > b", [("copy", "/w/b", "/w/a")]),
         ("python3 - <<'E'\nprint(1)\nE", []),
         ("make 2> errors.txt", []),
+        ("> a; : > b", [("write", "/w/a", ""), ("write", "/w/b", "")]),
+        ("perl -0pi -e 's/a/b/g' x.py", [("sed", "/w/x.py", "s/a/b/g")]),
         ("bash -c \"echo x > a\"", [("write", "/w/a", "x\n")]),
         ("if true; then echo x > a; fi", [("write", "/w/a", "x\n")]),
         ("# echo x > a\necho '# no comment' > b", [("write", "/w/b", "# no comment\n")]),
@@ -107,3 +109,41 @@ def test_long_scripts_and_answers_take_no_long_time() -> None:
 def test_what_commands_name() -> None:
     found = done("cd app && pytest -q tests/test_a.py && echo $X.py")
     assert [(one.kind, one.path) for one in found] == [("mention", "/w/app/tests/test_a.py")]
+
+
+DIFF = """diff --git a/src/a.py b/src/a.py
+index 1..2 100644
+--- a/src/a.py
++++ b/src/a.py
+@@ -1,3 +1,3 @@ def level():
+ one
+-two
++three
+ four
+@@ -9,3 +9,3 @@
+ nine
+
+--- gone
++++ten
+--- /dev/null
++++ b/new.txt
+@@ -0,0 +1 @@
++hello
+--- a/old.txt
++++ /dev/null
+@@ -1 +0,0 @@
+-bye
+"""
+
+
+@pytest.mark.parametrize("command", ["git apply", "patch -p1", "git apply -p1 -"])
+def test_diffs(command: str) -> None:
+    given = done(f"{command} <<'EOF'\n{DIFF}EOF")
+    assert [(one.kind, one.path, one.old, one.new) for one in given] == [
+        ("edit", "/w/src/a.py", "one\ntwo\nfour", "one\nthree\nfour"),
+        ("edit", "/w/src/a.py", "nine\n\n-- gone", "nine\n\n++ten"),
+        ("write", "/w/new.txt", "", "hello\n"),
+        ("delete", "/w/old.txt", "", ""),
+    ]
+    assert done(f"git apply --check <<'EOF'\n{DIFF}EOF") == []
+    assert done(f"{command} <<'EOF'\n{DIFF}EOF", "Exit code 1\nerror: patch failed") == []
