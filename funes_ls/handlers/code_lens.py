@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -31,6 +32,9 @@ def register(ls: "Front") -> None:
     """Serve code lenses."""
     refreshing = Refreshing(ls)
     symbols = SymbolLenses(ls, refreshing.ask)
+    #: Titles that the client has seen, by document: they are told at once from then on, so that
+    #: none blinks while one types.
+    told: dict[str, tuple[int, types.Command]] = {}
 
     @ls.feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions(resolve_provider=True))
     async def lenses(params: types.CodeLensParams) -> list[types.CodeLens]:
@@ -42,7 +46,7 @@ def register(ls: "Front") -> None:
         mode = ls.lens_mode(uri)
         if mode == "off":
             return []
-        found = await _of_file(ls, uri, path)
+        found = await _of_file(ls, uri, path, told)
         return found + (await symbols.of(uri) if mode == "symbols" else [])
 
     @ls.feature(types.CODE_LENS_RESOLVE)
@@ -57,7 +61,9 @@ def register(ls: "Front") -> None:
             return lens
         if answer["generation"] != generation or not answer["sessions"]:
             raise outdated("The memory has changed since this lens was made.")
-        return types.CodeLens(range=lens.range, command=_command(uri, answer), data=lens.data)
+        command = _command(uri, answer)
+        told[uri] = (generation, command)
+        return types.CodeLens(range=lens.range, command=command, data=lens.data)
 
     @ls.command(TOGGLE)
     async def toggle(*arguments: Any) -> dict[str, str]:
@@ -68,12 +74,18 @@ def register(ls: "Front") -> None:
     ls.on_index.append(refreshing.heard)
 
 
-async def _of_file(ls: "Front", uri: str, path: str) -> list[types.CodeLens]:
+async def _of_file(
+    ls: "Front", uri: str, path: str, told: Mapping[str, tuple[int, types.Command]]
+) -> list[types.CodeLens]:
     answer = await _related(ls, uri, path)
     if not answer or not answer["total"]:
         return []
     data = {"uri": uri, "generation": answer["generation"]}
-    command = _command(uri, answer) if ls.client.lens_at_once else None
+    generation, command = told.get(uri, (-1, None))
+    if ls.client.lens_at_once:
+        command = _command(uri, answer)
+    elif generation != answer["generation"]:
+        command = None
     return [types.CodeLens(range=_TOP, command=command, data=data)]
 
 

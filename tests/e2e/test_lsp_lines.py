@@ -366,6 +366,16 @@ def test_what_is_told_of_a_document_goes_along_with_its_lines(
         os.kill(served.pid, signal.SIGCONT)
 
 
+def test_the_title_at_the_top_stays_while_one_types(of_loader: Server) -> None:
+    [lens] = until(lambda: lenses(of_loader, LOADER.uri))
+    assert "command" not in lens
+    title = of_loader.request("codeLens/resolve", lens)["command"]["title"]
+    change(of_loader, LOADER.uri, 2, ((0, 0), (0, 0), "\n\n"))
+    [lens] = lenses(of_loader, LOADER.uri)
+    assert lens["range"]["start"]["line"] == 0
+    assert lens["command"]["title"] == title
+
+
 def test_symbols_of_nobody_have_no_lens(servers: Servers) -> None:
     server = opened(servers.ready(initializationOptions=SYMBOLS), CLIENT)
     found = until(lambda: lenses(server, CLIENT.uri)[1:])
