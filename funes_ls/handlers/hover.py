@@ -25,6 +25,8 @@ QUICK_S = 1.5
 #: A hover that comes later than this is of a place that the cursor has left.
 _SYMBOL_S = 0.15
 _MOST_CHARS = 120
+#: A sentence with fewer characters does not stand alone.
+_SAYS_SOMETHING = 16
 _SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
 
 Link = Callable[[Address], str]
@@ -154,11 +156,13 @@ def hover_text(known: Known, *, is_markdown: bool, link: Link | None = None) -> 
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of a text, on one line."""
+    """Return the first sentence of a text on one line, and the next after a word like "Done."."""
+    found = ""
     for sentence in _SENTENCE.split(text.strip()):
-        if found := one_line(sentence, most=_MOST_CHARS):
-            return found
-    return ""
+        found = one_line(f"{found} {sentence}", most=_MOST_CHARS)
+        if len(found) >= _SAYS_SOMETHING:
+            break
+    return found
 
 
 def _linking(ls: "Front") -> Link:

@@ -26,6 +26,8 @@ MOST_LINES = 20_000
 _MOST_KEPT = 8
 #: Who has not typed for so long has stopped.
 _QUIET_S = 0.7
+#: What was told is asked again after so long.
+_LONGEST_S = 300.0
 
 Turn = Mapping[str, Any]
 Lines = Mapping[str, Any]
@@ -37,7 +39,8 @@ class Table(Struct, frozen=True, kw_only=True):
     Attributes:
         lines: As `funes/blame` names them.
         turns: By session and turn.
-        is_final: Asking again for the same text tells nothing more.
+        is_final: Asking again at once tells nothing more.
+        asked_at: When, by the monotonic clock; commits may tell more later.
     """
 
     state: State
@@ -46,6 +49,12 @@ class Table(Struct, frozen=True, kw_only=True):
     turns: Mapping[tuple[str, str], Turn]
     symbols: Sequence[Symbol]
     is_final: bool = True
+    asked_at: float = 0.0
+
+    @property
+    def is_good(self) -> bool:
+        """Return whether it may be told still."""
+        return self.is_final and time.monotonic() - self.asked_at < _LONGEST_S
 
 
 class LineFacts:
@@ -100,7 +109,7 @@ class LineFacts:
         """
         kept = self._kept.get(uri)
         table = _result(kept[2]) if kept and kept[2].done() else None
-        if table is None or not table.is_final or table.generation != self._ls.generation:
+        if table is None or not table.is_good or table.generation != self._ls.generation:
             return None
         document = self.state(uri).document
         if document is None or table.state.document is not document:
@@ -155,6 +164,7 @@ class LineFacts:
             lines=answer["lines"],
             turns=named,
             is_final=not answer["note"],
+            asked_at=time.monotonic(),
             symbols=await self.outlines.of(text, grammar) if answer["lines"] else [],
         )
 
@@ -176,9 +186,9 @@ class LineFacts:
 
 
 def _is_over(task: "asyncio.Task[Table | None]") -> bool:
-    """Return whether it is done and something is missing, so that asking again may help."""
+    """Return whether it is done, but asking again may tell more."""
     table = _result(task) if task.done() else None
-    return task.done() and (table is None or not table.is_final)
+    return task.done() and (table is None or not table.is_good)
 
 
 def _result(task: "asyncio.Task[Table | None]") -> Table | None:

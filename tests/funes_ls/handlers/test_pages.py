@@ -77,7 +77,7 @@ def writer(**more: Any) -> dict[str, Any]:
         "title": "Why",
         "branch": "",
         "ask": "Please do.\nNow.",
-        "reason": "It hangs. So I wait.",
+        "reason": "It hangs at noon. So I wait.",
     }
     gets = {f"{name}get": f"funes get s {name}t" for name in ("", "ask_", "reason_")}
     return {**found, **said, **gets, **more}
@@ -106,7 +106,7 @@ def test_why_quotes_the_ask_and_the_reason_and_leads_to_all_three() -> None:
     known = blame(lines_of(2, 5), lines_of(6, 6, "similar"), lines_of(9, 9))
     page = why_page(WHY, known, None, source=[])
     assert "```\nPlease do.\nNow.\n```" in page.text
-    assert "```\nIt hangs. So I wait.\n```" in page.text
+    assert "```\nIt hangs at noon. So I wait.\n```" in page.text
     assert [one.target.turn for one in leads(page.text)] == ["ask_t", "reason_t", "t"]
     assert "- line 5: exact" in page.text and "- line 6: similar" in page.text
     assert "another one now" in page.text and "line 9" not in page.text
@@ -138,14 +138,18 @@ def test_hovers_are_short_and_escaped(links: bool) -> None:
     assert "\\[x\\]\\(command\\:quit\\) \\<b\\>" in who
     assert ("](funes:/turn/s/t.md)" in who) == links
     assert asked.startswith("asked: ") and ("](funes:/turn/s/ask_t.md)" in asked) == links
-    assert reason.startswith("reason: ") and "It hangs\\." in reason and "wait" not in reason
+    assert (
+        reason.startswith("reason: ") and "It hangs at noon\\." in reason and "wait" not in reason
+    )
     assert "command:" not in text
 
 
 def test_plain_hovers_have_no_markup() -> None:
     known = Known(turn=writer(title="one*"), from_path="/w/y_z.py")
     text = hover_text(known, is_markdown=False, link=uri_of)
-    assert text == "claude · one* · from /w/y_z.py\nasked: Please do. Now.\nreason: It hangs."
+    assert (
+        text == "claude · one* · from /w/y_z.py\nasked: Please do. Now.\nreason: It hangs at noon."
+    )
 
 
 def test_sessions_of_others_are_marked() -> None:
@@ -160,8 +164,10 @@ def test_sessions_of_others_are_marked() -> None:
         ("", ""),
         ("  \n\n", ""),
         ("It is v3.11 now. Then more.", "It is v3.11 now."),
+        ("Three. Two were too few.", "Three. Two were too few."),
+        ("Done.\n\nAll of the tests pass. More.", "Done. All of the tests pass."),
         ("No end", "No end"),
-        ("\n# Plan\nDo it.", "# Plan"),
+        ("\n# Plan of it all\nDo it.", "# Plan of it all"),
         ("x" * 500, "x" * 119 + "…"),
     ],
 )
