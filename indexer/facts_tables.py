@@ -77,6 +77,14 @@ def begin(catalog: Catalog, session_id: str, *, anew: bool) -> None:
         )
 
 
+def outdate(catalog: Catalog, session_id: str) -> None:
+    """Say that a session's facts are to be made anew from its rows, which have changed."""
+    if has_facts(catalog):
+        catalog.change(
+            "UPDATE facts_sessions SET version = ? WHERE session_id = ?", (_UNFINISHED, session_id)
+        )
+
+
 def is_begun(catalog: Catalog, session_id: str) -> bool:
     """Return whether facts can be added to a session's: `begin` was called and nobody forgot it."""
     return bool(catalog.select("SELECT 1 FROM facts_sessions WHERE session_id = ?", (session_id,)))

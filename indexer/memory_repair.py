@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from funes_ls.indexer import facts_tables
 from funes_ls.indexer.catalog import Catalog, Session
 from funes_ls.indexer.dataset import Dataset
 from funes_ls.indexer.errors import MemoryStateError
@@ -233,6 +234,9 @@ def _read_sessions(catalog: Catalog, dataset: Dataset, progress: Progress | None
         if progress:
             progress("sessions", done, total)
     with catalog.transaction():
+        for name, one in seen.items():
+            if catalog.embedded_count(name) != one.chunks:
+                facts_tables.outdate(catalog, name)
         catalog.count_embedded(Counter({name: one.chunks for name, one in seen.items()}))
         for name, one in seen.items():
             if catalog.session(name) is None:

@@ -202,6 +202,14 @@ def test_a_published_memory_gives_the_same(
         [event] = events(foreign.catalog)
         assert (event.new, event.ask_turn_uuid) == ("level = tide(1)", "ask1")
         assert event.harness == "claude_code"
+    append(projects / "p" / "s1.jsonl", session(2, "level = tide(2)"))
+    (other).rename(memory.base / "chunks.lance")
+    read(projects, memory)
+    queued = memory.catalog.next_pending(100)
+    memory.move(queued, vectors(queued), stamp=STAMP)
+    (memory.base / "chunks.lance").rename(other)
+    with open_memory(other.parent, derived=funes_home / "derived") as foreign:
+        assert len(events(foreign.catalog)) == 2, "its owner has published more"
 
 
 def test_a_catalog_of_an_older_program(tmp_path: Path) -> None:
