@@ -11,6 +11,7 @@ import pytest
 
 from tests.e2e import known
 from tests.e2e.cli import COMMAND, Ran, funes
+from tests.funes_ls.repositories import Repository
 
 LOADER = known.loader()
 CLIENT = known.client()
@@ -126,6 +127,27 @@ def test_encodings_and_line_ends_change_nothing(file: Path, end: str, encoding: 
     expected = blame(LOADER.path, file, "--json").out
     file.write_bytes(LOADER.text.replace("\n", end).encode(encoding))
     assert blame(LOADER.path, file, "--json").out == expected
+
+
+@pytest.mark.parametrize("way", ["clone", "worktree", "link"])
+def test_a_file_is_known_in_other_checkouts(samples: Path, tmp_path: Path, way: str) -> None:
+    clone = Repository(tmp_path / "renamed")
+    clone.git("remote", "add", "origin", "https://example.org/lab/tidewater.git")
+    rel = "scripts/load_readings.py"
+    clone.write(rel, LOADER.text)
+    clone.commit(date=1_790_000_000)
+    if way == "worktree":
+        clone.git("worktree", "add", "-q", str(tmp_path / way))
+    if way == "link":
+        (tmp_path / way).symlink_to(clone.root)
+    file = (clone.root if way == "clone" else tmp_path / way) / rel
+    found = funes("blame", str(file), "--json").json["lines"]
+    assert {(one["session_id"], one["confidence"]) for one in found} == {
+        (LOADER.session_id, "exact")
+    }
+    assert sum(one["end"] - one["start"] + 1 for one in found) == LOADER.text.count("\n")
+    first = funes("related", str(file), "--json").json["sessions"][0]
+    assert (first["session_id"], first["relation"]) == (LOADER.session_id, "edited")
 
 
 def test_what_is_no_utf8_hides_no_other_line(file: Path) -> None:
