@@ -14,7 +14,7 @@ from funes_ls.indexer.facts import KINDS, FileEvent, flags, has_facts, pack, unp
 from funes_ls.indexer.facts_lines import is_weak, key_hash, line_key
 
 #: Grows when facts are derived otherwise than before.
-VERSION = 4
+VERSION = 5
 _UNFINISHED = 0
 _MOST_COMMAND_CHARS = 4_000
 

@@ -45,11 +45,16 @@ _WRAPPING = frozenset(
         "no_change", "note", "_warning", "_hint", "status", "message", "resolved_path", "duration",
     )
 )  # fmt: skip
-_EXIT = re.compile(
-    r"(?:^|\n)(?:Process exited with code|Exit code:?|exit status|Command exited with code"
-    r"|exited with code) (-?\d{1,5})\b"
+#: Where answers tell a status: in the lines before what was printed, or after all of it.
+_STATUS = re.compile(
+    r"\A\s*(?:[A-Z][\w ]{0,30}: [^\n]{0,200}\n){0,5}"
+    r"(?:Error: )?(?:Process exited with code|Exit code:?|Command exited with code) (-?\d{1,5})\b"
 )
+_LAST_STATUS = re.compile(r"(?:\A|\n)Command exited with code (-?\d{1,5})\s*\Z")
+#: What programs say themselves that run others.
+_SAID = re.compile(r"\nexit status (\d{1,5})\b")
 _CODEX_BODY = re.compile(r"(?:^|\n)Output:\n", re.IGNORECASE)
+_ERROR = re.compile(r"\s*error\b", re.IGNORECASE)
 _HEAD_CHARS = 600
 _LAST_CHARS = 300
 _LONGEST_REFUSAL = 1_500
@@ -82,9 +87,10 @@ def outcome_of(output: str, *, is_file: bool = False) -> Outcome:
     if wrapped is not None:
         return wrapped
     is_refusal = _REFUSED.match(output) and not (is_file and len(output) > _LONGEST_REFUSAL)
-    if is_refusal and not _EXIT.search(output[:_HEAD_CHARS]):
-        return Outcome(ok=False, text=output, refused=True)
     status, text = (None, output) if is_file else _plain(output)
+    if is_refusal and status is None:
+        is_said = not is_file and _ERROR.match(output)  # a program may have said so
+        return Outcome(ok=False, text=output, refused=not is_said)
     return Outcome(ok=not status, text=text, exit_status=status)
 
 
@@ -97,7 +103,8 @@ def changed_nothing(outcome: Outcome) -> bool:
 
 def _plain(output: str) -> tuple[int | None, str]:
     """Return exit status and text of an answer that may name the status in its first lines."""
-    found = _EXIT.search(output[:_HEAD_CHARS]) or _EXIT.search(output[-_LAST_CHARS:])
+    head = output[: 2 * _HEAD_CHARS]
+    found = _STATUS.match(head) or _LAST_STATUS.search(output[-_LAST_CHARS:]) or _SAID.search(head)
     if found is None:
         return None, output
     body = _CODEX_BODY.search(output[: _HEAD_CHARS * 2])

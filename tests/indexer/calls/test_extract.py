@@ -234,3 +234,23 @@ def test_of_huge_files_only_the_reading_is_kept() -> None:
     assert (event.kind, event.new, event.whole) == ("read", "", False)
     [event] = found({"command": "cat a"}, "x\n" * 300_000).events
     assert (event.kind, event.new, event.whole) == ("read", "", False)
+
+
+@pytest.mark.parametrize(
+    ("output", "status"),
+    [
+        ("Exit code 3\nx", 3),
+        ("Exit code: 3\nWall time: 1 seconds\nOutput:\nx", 3),
+        ("Chunk ID: 1\nWall time: 1 seconds\nProcess exited with code 3\nOutput:\nx", 3),
+        ("x\n\nCommand exited with code 3", 3),
+        ('{"output": "x", "exit_code": 3, "error": null}', 3),
+        ('[{"type": "text", "text": "Exit code 3\\nx"}]', 3),
+        ("the manual says:\nExit code 3 is an error\n", 0),
+        ("Command exited with code 3\nis what it printed once", 3),
+        ("Error: no such thing", None),
+        ("", 0),
+    ],
+)
+def test_statuses(output: str, status: int | None) -> None:
+    assert found({"command": "make"}, output).exit_status == status
+    assert found({"command": "make"}, output).command == "make"
