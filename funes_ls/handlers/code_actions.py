@@ -54,7 +54,7 @@ def register(ls: "Front") -> None:
         found = []
         if params.range.start != params.range.end:
             found.append(_action(ls, "Recall for this selection", RECALL_SELECTION, uri, place))
-        if path_of(uri) and await _is_known(ls, uri):
+        if path_of(uri) and await _is_known(ls, uri, params.range.start.line):
             found.append(_action(ls, "Why is this line here?", WHY_LINE, uri, place))
         return found
 
@@ -66,10 +66,13 @@ def _covers(wanted: str, kind: str) -> bool:
     return wanted == "" or kind == wanted or kind.startswith(f"{wanted}.")
 
 
-async def _is_known(ls: "Front", uri: str) -> bool:
+async def _is_known(ls: "Front", uri: str, line: int) -> bool:
+    """Return whether sessions touched a file, or wrote a line of it elsewhere."""
     params = {"path": path_of(uri), "limit": 1, "factsOnly": True}
     answer = await ls.quick("funes/related", ls.with_settings("funes/related", params, uri=uri))
-    return bool(answer and answer["total"])
+    if answer and answer["total"]:
+        return True
+    return await ls.lines.of(uri, line) is not None
 
 
 def _action(

@@ -225,6 +225,33 @@ def test_s22_a_document_that_is_gone_is_tolerated(own: Servers, traces: Path) ->
     assert server.request("funes/status", {})["state"] == "ready"
 
 
+def test_a_line_is_told_of_while_its_session_still_runs(own: Servers, traces: Path) -> None:
+    server = with_document(own)
+    until(lambda: server.request("textDocument/hover", HOVER))
+    added = "def silence(hour: int) -> bool:\n    return not whistle(hour + 12)\n"
+    call = tool_use("Write", {"file_path": FILE, "content": TEXT + added}, id="t-2")
+    done = tool_result(f"The file {FILE} has been updated.", id="t-2")
+    session = [
+        record("And is there a quiet hour?", uuid="1-u-9"),
+        record(call, uuid="1-a-9", role="assistant"),
+        record(done, uuid="1-r-9", toolUseResult={"type": "update"}),
+    ]
+    append(traces / "session-1.jsonl", session)
+    change = {
+        "textDocument": {"uri": URI, "version": 2},
+        "contentChanges": [{"text": TEXT + added}],
+    }
+    server.notify("textDocument/didChange", change)
+    place = {"line": TEXT.count("\n"), "character": 0}
+
+    def asked(place: dict[str, int]) -> str:
+        found = server.request("textDocument/hover", {**HOVER, "position": place})
+        return str(found["contents"]["value"]) if found else ""
+
+    until(lambda: "quiet hour" in asked(place), what="the new line has its ask")
+    assert "take 3" in asked(HOVER["position"])
+
+
 def test_what_is_forgotten_lies_nowhere_for_editors_to_show(own: Servers, traces: Path) -> None:
     server = own.ready({})
     until(lambda: server.request("funes/related", {"path": FILE})["total"])

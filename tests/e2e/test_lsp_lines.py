@@ -253,6 +253,21 @@ def test_why_quotes_lines_ask_and_reason_and_leads_to_the_turn(of_loader: Server
     assert of_loader.request("funes/document", {"uri": done["uri"]})["text"] == page
 
 
+def test_a_renamed_file_is_known_by_its_lines(servers: Servers) -> None:
+    path = LOADER.path.replace("load_readings", "fill_readings")
+    renamed = Known(path=path, text=LOADER.text, trace=LOADER.trace)
+    server = opened(servers.ready(), renamed)
+    line = LOADER.line("COLUMNS =")
+    text = until(lambda: hover(server, renamed.uri, line))
+    assert LOADER_ASK in text and f"from {LOADER.path}" in text.split("  \n")[0]
+    place = {"start": {"line": line, "character": 0}, "end": {"line": line, "character": 0}}
+    params = {"textDocument": {"uri": renamed.uri}, "range": place, "context": {"diagnostics": []}}
+    [why] = server.request("textDocument/codeAction", params)
+    done = command(server, why["command"]["command"], *why["command"]["arguments"])
+    page = server.request("funes/document", {"uri": done["uri"]})["text"]
+    assert f"line {line + 1}: moved (written so, but elsewhere, in {LOADER.path})" in page
+
+
 def test_why_of_lines_that_have_changed_says_so(servers: Servers) -> None:
     first, second = (opened(servers.ready(), LOADER) for _ in range(2))
     place = {"start": {"line": 8, "character": 0}, "end": {"line": 8, "character": 1}}
