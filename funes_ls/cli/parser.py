@@ -123,8 +123,7 @@ def _recall(commands: "argparse._SubParsersAction[_Parser]") -> None:
         "recall",
         "Search past sessions and print the passages that answer, verbatim",
         'funes recall "why did we drop the cache"',
-        "funes recall ECONNRESET --type tool_result --since 7d",
-        "pytest 2>&1 | funes recall --trace",
+        "funes recall --trace < failed.log",
     )
     parser.add_argument("words", nargs="*", metavar="WORD", help="the question")
     _add_artefacts(parser.add_argument_group("to ask with, alone or beside words"))

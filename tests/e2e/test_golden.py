@@ -73,7 +73,7 @@ def test_sessions(samples: Path, golden: Callable[[str, str], None]) -> None:
 
 
 def test_help_of_every_command_opens_with_two_examples() -> None:
-    for command in ("index", "recall", "get", "status", "sessions", "parse", "model"):
+    for command in ("index", "recall", "get", "status", "sessions", "blame", "parse"):
         ran = funes(command, "-h")
         assert ran.code == 0, ran.err
         examples = ran.out.split("examples:\n")[1].split("\n\n")[0].splitlines()
