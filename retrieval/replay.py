@@ -18,6 +18,8 @@ from funes_ls.retrieval.sed import apply_sed
 
 #: The mark of a line that no known call wrote.
 NOBODY = -1
+#: So many earlier states of a file are searched for lines that are back.
+_LOOKED_BACK = 8
 #: The mark of a line that was not there before, until it is known whose it is.
 _NEW = -2
 #: Lines around a change that are kept with it.
@@ -98,6 +100,11 @@ class _Text:
             lines=self.lines[low:high],
             telling=self._keys_of.telling(keys),
         )
+
+    @property
+    def end(self) -> int:
+        """Return how many lines there are: the end of the last one begins no other."""
+        return len(self.lines) - (1 if self.lines and not self.lines[-1] else 0)
 
     def put(self, first: int, last: int, lines: list[str], marks: list[int]) -> None:
         """Replace the lines from `first` up to `last`."""
@@ -204,6 +211,8 @@ class _File:
 
     def _write(self, lines: list[str], index: int) -> None:
         marks = self._known_marks(lines)
+        if not lines[-1]:
+            marks[-1] = NOBODY  # the end of the last line, no line
         self._sign(marks, index)
         self._main, self._pieces = _Text(self._keys, lines, marks), []
         self._keep_state(index)
@@ -223,7 +232,7 @@ class _File:
         self._add_piece(old, new, index)
 
     def _append(self, lines: list[str], index: int) -> None:
-        marks = [_NEW] * len(lines)
+        marks = [_NEW if line or n < len(lines) - 1 else NOBODY for n, line in enumerate(lines)]
         self._sign(marks, index)
         text = self._main
         if text is None:
@@ -241,13 +250,14 @@ class _File:
             after = apply_sed(text.lines, event.new, extended=event.every)
             if after is not text.lines and after != text.lines:
                 self._put(text, 0, len(text.lines), after, index)
+                self._keep_window(text, 0, len(text.lines), index)
         self._keep_state(index)
 
     def _read(self, event: FileEvent, index: int) -> None:
         lines = _lines(event.new)
         if event.whole:
             is_news = self._main is None or self._main.lines != lines
-            marks = _settled(self._known_marks(lines))
+            marks = _settled(self._returned(lines, self._known_marks(lines)))
             self._main, self._pieces = _Text(self._keys, lines, marks), []
             if is_news:
                 self._keep_state(index)
@@ -285,22 +295,15 @@ class _File:
 
     def _replace(self, text: _Text, old: str, new: str, index: int, *, every: bool) -> bool:
         whole = "\n".join(text.lines)
-        place = _place(whole, old)
-        if place < 0:
+        places = _all_places(whole, old) if every else [_place(whole, old)]
+        if not places or places[0] < 0:
             return False
-        while place >= 0:
-            first = whole.count("\n", 0, place)
-            last = first + old.count("\n")
-            line_start = whole.rfind("\n", 0, place) + 1
-            end = place + len(old)
-            line_end = whole.find("\n", end)
-            rest = whole[end:] if line_end < 0 else whole[end:line_end]
-            after = (whole[line_start:place] + new + rest).split("\n")
-            self._put(text, first, last + 1, after, index)
-            if not every:
-                break
-            whole = "\n".join(text.lines)
-            place = whole.find(old, place + len(new))
+        changes = _replaced(whole, old, new, places)
+        behind = len(text.lines) - changes[-1][1]
+        # From the end on, so that what is before keeps its place.
+        for first, last, after in reversed(changes):
+            self._put(text, first, last, after, index)
+        self._keep_window(text, changes[0][0], len(text.lines) - behind, index)
         if text is self._main:
             self._keep_state(index)
         return True
@@ -309,7 +312,6 @@ class _File:
         marks = _carried(text.lines[first:last], text.marks[first:last], after)
         self._sign(marks, index)
         text.put(first, last, after, marks)
-        self._keep_window(text, first, first + len(after), index)
 
     def _resync(self, text: _Text, old: list[str]) -> bool:
         """Make a text hold what an edit says is there, where most of it is."""
@@ -325,6 +327,8 @@ class _File:
 
     def _add_piece(self, old: str, new: str, index: int) -> None:
         before, after = old.split("\n") if old else [], new.split("\n")
+        if not old and not after[-1]:
+            del after[-1]  # whole lines were put in: their end begins no other
         marks = _carried(before, [NOBODY] * len(before), after)
         self._sign(marks, index)
         text = _Text(self._keys, after, marks)
@@ -339,6 +343,17 @@ class _File:
             for i, j in _solid(pairs(piece.lines, lines), lines, self._keys):
                 if marks[j] == _NEW or piece.marks[i] != NOBODY:
                     marks[j] = piece.marks[i]
+        return marks
+
+    def _returned(self, lines: list[str], marks: list[int]) -> list[int]:
+        """Give lines that somebody has brought back the marks they had when they went."""
+        for state in reversed(self._history.states[-_LOOKED_BACK:]):
+            rows = zip(marks, lines, strict=True)
+            if not any(mark == _NEW and not self._keys.is_weak(line) for mark, line in rows):
+                break
+            for i, j in _solid(pairs(state.lines, lines), lines, self._keys):
+                if marks[j] == _NEW:
+                    marks[j] = state.marks[i]
         return marks
 
     def _sign(self, marks: list[int], index: int) -> None:
@@ -360,11 +375,14 @@ class _File:
         if self._kept_lines + len(main.lines) > _MOST_LINES and len(states) > 1:
             self._kept_lines -= len(states.pop(len(states) // 2).lines)
         self._kept_lines += len(main.lines)
-        states.append(main.witness(index, 0, len(main.lines), whole=True))
+        states.append(main.witness(index, 0, main.end, whole=True))
 
     def _keep_window(self, text: _Text, start: int, end: int, index: int) -> None:
         if self._is_kept:
-            window = text.witness(index, max(start - _AROUND, 0), end + _AROUND)
+            high = end + _AROUND
+            if text is self._main:
+                high = min(high, text.end)
+            window = text.witness(index, max(start - _AROUND, 0), high)
             self._history.windows.append(window)
 
 
@@ -383,6 +401,42 @@ def _place(whole: str, old: str) -> int:
         return 0
     place = whole.find(f"\n{old}\n")
     return place + 1 if place >= 0 else whole.find(old)
+
+
+def _all_places(whole: str, old: str) -> list[int]:
+    """Return every place where a text stands; none lies within another."""
+    places = []
+    place = whole.find(old)
+    while place >= 0:
+        places.append(place)
+        place = whole.find(old, place + len(old))
+    return places
+
+
+def _replaced(
+    whole: str, old: str, new: str, places: Sequence[int]
+) -> list[tuple[int, int, list[str]]]:
+    """Return what becomes of the lines that hold these places: the first, the one behind, the new.
+
+    Places on one line are replaced together.
+    """
+    found: list[tuple[int, int, list[str]]] = []
+    n = line = seen = 0
+    while n < len(places):
+        line += whole.count("\n", seen, places[n])
+        parts, at, last = [], whole.rfind("\n", 0, places[n]) + 1, line
+        line_end = places[n]
+        while n < len(places) and places[n] <= line_end:
+            parts += [whole[at : places[n]], new]
+            last += old.count("\n")
+            at = places[n] + len(old)
+            line_end = whole.find("\n", at)
+            line_end = len(whole) if line_end < 0 else line_end
+            n += 1
+        after = ("".join(parts) + whole[at:line_end]).split("\n")
+        found.append((line, last + 1, after))
+        line, seen = last, at
+    return found
 
 
 def _carried(before: Sequence[str], marks: Sequence[int], after: Sequence[str]) -> list[int]:

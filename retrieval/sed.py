@@ -4,17 +4,39 @@ What is written in ways not understood here changes nothing, and so claims nothi
 """
 
 import re
+import time
 from collections.abc import Callable, Iterator
 
-#: Longer scripts and lines are left alone: patterns may be slow on them.
+#: Longer scripts and lines are left alone.
 _MOST_CHARS = 4_000
+#: Steps a pattern may take in one line at worst, and seconds a script may take for all of them.
+_MOST_STEPS = 20_000_000
+_MOST_SECONDS = 0.5
+#: More optional parts than these are not matched one by one: each doubles the ways to do it.
+_MOST_OPTIONAL = 8
 _ADDRESS = re.compile(r"(\d+|\$|/(?:[^/\\]|\\.)+/)(?:,(\d+|\$|\+\d+))?\s*")
+#: What a pattern of Python is made of: escapes, classes, repetitions and single signs.
+_TOKEN = re.compile(r"\\.|\[\^?(?:\\.|[^\]\\])*\]|\{\d*,?\d*\}|.", re.DOTALL)
+#: Signs in brackets: whether they are those not meant, and which.
+_CLASS = re.compile(r"\[(\^?)(\]?(?:\[:[a-z]*:\]|[^\]])*)\]")
+_KINDS = {
+    "[:space:]": r"\s",
+    "[:blank:]": r" \t",
+    "[:digit:]": "0-9",
+    "[:alpha:]": "A-Za-z",
+    "[:alnum:]": "A-Za-z0-9",
+    "[:upper:]": "A-Z",
+    "[:lower:]": "a-z",
+    "[:xdigit:]": "A-Fa-f0-9",
+}
 _DELETE = re.compile(r"d\s*$")
 #: What is special in one kind of pattern only when escaped, in the other only when not.
 _SWAPPED = "(){}+?|"
 
 Change = Callable[[str], str | None]
 Chosen = Callable[[int, int, str], bool]
+#: A chosen line's change, and the longest line it is quick on.
+Command = tuple[Chosen, Change, int]
 
 
 def apply_sed(lines: list[str], script: str, *, extended: bool) -> list[str]:
@@ -29,29 +51,25 @@ def apply_sed(lines: list[str], script: str, *, extended: bool) -> list[str]:
         return lines
     try:
         commands = list(_commands(script, extended))
-    except (ValueError, re.error, OverflowError):
-        return lines
-    whole = "\n".join(lines)
-    if not any(sign is None or sign.search(whole) for _, _, sign in commands):
+    except (ValueError, re.error, OverflowError, RecursionError):
         return lines
     total = len(lines)
     changed: list[str] = []
+    until = time.monotonic() + _MOST_SECONDS
     for number, line in enumerate(lines, start=1):
         kept: str | None = line
-        for is_chosen, change, _ in commands:
-            if kept is not None and len(kept) <= _MOST_CHARS and is_chosen(number, total, kept):
+        for is_chosen, change, longest in commands:
+            if kept is not None and len(kept) <= longest and is_chosen(number, total, kept):
                 kept = change(kept)
         if kept is not None:
             changed += kept.split("\n")
+        if number % 64 == 0 and time.monotonic() > until:
+            return lines
     return changed
 
 
-def _commands(
-    script: str, extended: bool
-) -> Iterator[tuple[Chosen, Change, re.Pattern[str] | None]]:
+def _commands(script: str, extended: bool) -> Iterator[Command]:
     """Yield which lines a command is for, and what it makes of them; None deletes.
-
-    The third is what a text must hold for the command to change anything.
 
     Raises:
         ValueError: a command is none of those known here.
@@ -61,27 +79,29 @@ def _commands(
         if script[at] in " \t\n;":
             at += 1
             continue
-        chosen, at = _address(script, at, extended)
+        chosen, at, limit = _address(script, at, extended)
         if script[at : at + 1] == "s" and at + 1 < len(script):
-            change, pattern, at = _substitution(script, at + 1, extended)
-            yield chosen, change, pattern
+            change, at, longest = _substitution(script, at + 1, extended)
+            yield chosen, change, min(longest, limit)
         elif (end := _DELETE.match(script[at:].split("\n")[0].split(";")[0])) is not None:
             at += end.end()
-            yield chosen, lambda _: None, None
+            yield chosen, lambda _: None, limit
         else:
             raise ValueError("not known")
 
 
-def _address(script: str, at: int, extended: bool) -> tuple[Chosen, int]:
+def _address(script: str, at: int, extended: bool) -> tuple[Chosen, int, int]:
+    """Return which lines are meant, where to go on, and the longest line this is quick on."""
     found = _ADDRESS.match(script, at)
     if found is None:
-        return (lambda number, total, line: True), at
+        return (lambda number, total, line: True), at, _MOST_CHARS
     first, last = found[1], found[2]
     if first.startswith("/"):
         if last:
             raise ValueError("not known")
         pattern = re.compile(_pattern(first[1:-1], extended))
-        return (lambda number, total, line: pattern.search(line) is not None), found.end()
+        longest = _longest(pattern.pattern)
+        return (lambda number, total, line: pattern.search(line) is not None), found.end(), longest
 
     def is_chosen(number: int, total: int, line: str) -> bool:
         low = total if first == "$" else int(first)
@@ -89,10 +109,11 @@ def _address(script: str, at: int, extended: bool) -> tuple[Chosen, int]:
         high += low if last and last.startswith("+") else 0
         return low <= number <= high
 
-    return is_chosen, found.end()
+    return is_chosen, found.end(), _MOST_CHARS
 
 
-def _substitution(script: str, at: int, extended: bool) -> tuple[Change, re.Pattern[str], int]:
+def _substitution(script: str, at: int, extended: bool) -> tuple[Change, int, int]:
+    """Return the change, where to go on, and the longest line it is quick on."""
     sign = script[at]
     if sign in "\\\n" or sign.isalnum():
         raise ValueError("not known")
@@ -104,13 +125,45 @@ def _substitution(script: str, at: int, extended: bool) -> tuple[Change, re.Patt
         raise ValueError("not known")
     flags = re.M | (re.I if set(given) & set("Ii") else 0)
     pattern = re.compile(_pattern(wanted, extended), flags)
+    if any(int(one) > pattern.groups for one in re.findall(r"(?<!\\)\\([0-9])", put)):
+        raise ValueError("no such group")
     template = _template(put)
     count = 0 if "g" in given else 1
 
     def change(line: str) -> str:
         return pattern.sub(template, line, count=count)
 
-    return change, pattern, at + len(given)
+    return change, at + len(given), _longest(pattern.pattern)
+
+
+def _longest(pattern: str) -> int:
+    """Return how long a line may be for a pattern never to take long on it.
+
+    Raises:
+        ValueError: it may take very long on any: repetitions within repetitions.
+    """
+    many = optional = 0
+    open_groups: list[bool] = []  # whether each can match the same in several ways
+    within = False  # of the group that was closed just now
+    for found in _TOKEN.finditer(pattern):
+        token = found[0]
+        if token == "(":
+            open_groups.append(False)
+        elif token == ")":
+            within = bool(open_groups) and open_groups.pop()
+            if within and open_groups:
+                open_groups[-1] = True
+            continue
+        elif token == "|" or token[0] in "*+?{":
+            if within and token[0] in "*+{":
+                raise ValueError("repeated repetition")
+            many += token[0] in "*+{"
+            optional += token[0] == "?"
+            open_groups[-1:] = [True] * len(open_groups[-1:])
+        within = False
+    if optional > _MOST_OPTIONAL:
+        raise ValueError("too many ways")
+    return min(int((_MOST_STEPS >> optional) ** (1 / (many + 1))), _MOST_CHARS)
 
 
 def _part(script: str, at: int, sign: str) -> tuple[str, int]:
@@ -140,14 +193,34 @@ def _pattern(text: str, extended: bool) -> str:
             found.append(escaped if is_plain else f"\\{escaped}")
             at += 2
             continue
-        if sign == "[" and (end := text.find("]", at + 2)) > 0:
-            found.append(text[at : end + 1].replace("\\", "\\\\"))
-            at = end + 1
+        if sign == "[":
+            signs = _CLASS.match(text, at)
+            if signs is None or "--" in signs[2]:
+                raise ValueError("not known")
+            found.append(f"[{signs[1]}{_signs_of(signs[2])}]")
+            at = signs.end()
             continue
         is_literal = (sign in _SWAPPED and not extended) or (sign == "*" and at == 0)
         found.append(f"\\{sign}" if is_literal else sign)
         at += 1
     return "".join(found)
+
+
+def _signs_of(text: str) -> str:
+    """Return what stands in brackets, as Python writes it.
+
+    Raises:
+        ValueError: a kind of signs is not known.
+    """
+    parts = []
+    for part in re.split(r"(\[:[a-z]*:\])", text):
+        if part.startswith("[:"):
+            if part not in _KINDS:
+                raise ValueError("not known")
+            parts.append(_KINDS[part])
+        else:
+            parts.append(re.sub(r"[\\\[\]&~|]", r"\\\g<0>", part))
+    return "".join(parts)
 
 
 def _template(text: str) -> Callable[[re.Match[str]], str]:

@@ -1,5 +1,6 @@
 """Who wrote a line: replay of what sessions did to a file, and the search for what is left."""
 
+import time
 from typing import Any
 
 import pytest
@@ -234,3 +235,29 @@ def test_a_later_turn_cannot_have_written_an_older_line() -> None:
     document = Document(PROGRAM, not_after=[15] * 5 + [None] * 4)
     blame(document, replay(events))
     assert [turn for turn, _ in told(document)] == ["t1"] * 5 + ["t3"] * 4
+
+
+def test_the_end_of_a_text_is_no_blank_line() -> None:
+    text = PROGRAM + "\ndef by_hand():\n    return somebody_else()\n"
+    assert turns(text, wrote("t1", PROGRAM)) == ["t1"] * 9 + [""] * 3
+    assert turns(text, wrote("t1", ""), edited("t2", "", PROGRAM)) == ["t2"] * 9 + [""] * 3
+
+
+def test_a_replacement_everywhere_is_everywhere() -> None:
+    before = "first = rate * 2\nrate\nlast = rate + rate\n"
+    after = before.replace("rate", "ratio_of_all")
+    found = turns(after, wrote("t1", before), edited("t2", "rate", "ratio_of_all", every=True))
+    assert found == ["t2"] * 3
+
+
+def test_replacements_in_many_places_take_no_time() -> None:
+    lines = [f"value_{n} = total_of(rate, {n})" for n in range(20_000)]
+    text = "\n".join(lines)
+    start = time.monotonic()
+    found = turns(
+        text.replace("rate", "ratio"),
+        wrote("t1", text),
+        edited("t2", "rate", "ratio", every=True),
+    )
+    assert set(found) == {"t2"}
+    assert time.monotonic() - start < 10

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -41,6 +42,10 @@ SCRIPTS = [
     (r"s/ *#.*$//", False),
     (r"s/import/import\n/", False),
     ("s/x\\.y/z/", False),
+    ("s/[[:space:]]*#[[:space:]]*/ : /", False),
+    ("s/[^[:alnum:] ]+/_/g", True),
+    (r"s/[]x\]/_/", False),
+    ("s/ret(urn)? (self|cls)[.]/\\2 /", True),
 ]
 
 
@@ -59,7 +64,26 @@ def test_it_does_what_sed_does(script: str, extended: bool) -> None:
 
 @pytest.mark.parametrize(
     "script",
-    ["y/abc/xyz/", "s/a", "s/(/x/w", "s/[/x/", "{p}", "a\\", "s/a/b/e", "s/x/y/9999999999"],
-)
+    ["y/abc/xyz/", "s/a", "s/(/x/w", "s/[/x/", "{p}", "a\\", "s/a/b/e", "s/x/y/9999999999",
+     r"s/o/\3/", "s/[[:nosuch:]]/x/"],
+)  # fmt: skip
 def test_what_is_not_understood_changes_nothing(script: str) -> None:
     assert apply_sed(LINES, script, extended=False) == LINES
+
+
+@pytest.mark.parametrize(
+    ("script", "line"),
+    [
+        ("s/(a+)+$/x/", "a" * 40 + "b"),
+        ("s/(a|a)*$/x/", "a" * 40 + "b"),
+        ("s/(a?){60}$/x/", "a" * 40 + "b"),
+        ("s/" + "a?" * 30 + "a" * 30 + "/x/", "a" * 29),
+        ("s/.*.*.*.*=x/y/", "a" * 3000),
+        ("/(x+x+)+y/d", "x" * 60),
+        ("s/" + "(" * 1500 + ")" * 1500 + "/x/", "a"),
+    ],
+)
+def test_patterns_that_take_for_ever_are_left_alone(script: str, line: str) -> None:
+    start = time.monotonic()
+    assert apply_sed([line] * 20, script, extended=True) == [line] * 20
+    assert time.monotonic() - start < 5
