@@ -36,7 +36,7 @@ class Grammar(NamedTuple):
     Attributes:
         groups: Kinds of nodes that are symbols and hold others.
         leaves: Kinds of nodes that are symbols; what is in them is nobody else's business.
-        values: Kinds of nodes that are symbols if their value is a function.
+        values: Kinds of nodes that are symbols if their value is a function, or a type.
         inside: Kinds of nodes that only hold others.
     """
 
@@ -92,6 +92,7 @@ GRAMMARS: dict[str, Grammar] = {
     "javascript": _SCRIPT,
     "kotlin": Grammar(groups=_JVM, leaves=("function_declaration", "secondary_constructor")),
     "lua": Grammar(leaves=("function_declaration",), values=("assignment_statement",)),
+    "nix": Grammar(values=("binding",)),
     "php": Grammar(
         groups=(*_JVM, "trait_declaration"), leaves=("function_definition", "method_declaration")
     ),
@@ -112,6 +113,11 @@ GRAMMARS: dict[str, Grammar] = {
     "swift": Grammar(groups=_JVM, leaves=("function_declaration", "init_declaration")),
     "tsx": _SCRIPT,
     "typescript": _SCRIPT,
+    "zig": Grammar(
+        groups=("variable_declaration",),
+        leaves=("function_declaration",),
+        values=("variable_declaration",),
+    ),
 }
 #: What editors call languages, and how file names end, where it is not the grammar's own name.
 _NAMES = {
@@ -128,6 +134,7 @@ _NAMES = {
     "javascript": "javascript javascriptreact js jsx mjs cjs",
     "kotlin": "kotlin kt kts",
     "lua": "lua",
+    "nix": "nix",
     "php": "php",
     "python": "python py pyi",
     "ruby": "ruby rb rake",
@@ -137,6 +144,7 @@ _NAMES = {
     "swift": "swift",
     "tsx": "tsx typescriptreact typescript-tsx",
     "typescript": "typescript ts mts cts",
+    "zig": "zig",
 }
 _GRAMMAR_OF = {name: grammar for grammar, names in _NAMES.items() for name in names.split()}
 #: Wrappers whose first line is that of the symbol: decorators, `export`, `template <…>`.
@@ -148,12 +156,15 @@ _WRAPPERS = {
     "variable_declaration",
     "type_declaration",
 }
-_FUNCTIONS = {
+_VALUES = {
     "arrow_function",
     "function_expression",
     "generator_function",
     "function_definition",
     "class",
+    "struct_declaration",
+    "enum_declaration",
+    "union_declaration",
 }
 _NAME_KINDS = {
     "identifier",
@@ -163,6 +174,7 @@ _NAME_KINDS = {
     "qualified_identifier",
     "operator_name",
     "destructor_name",
+    "attrpath",
 }
 _MOST = 2_000
 _MOST_CHARS = 80
@@ -221,7 +233,7 @@ def _name(node: "SgNode", grammar: str) -> "SgNode | None":
         return _elixir_name(node)
     if kind in known.values:
         value = node.field("value") or node.field("right") or _last(node)
-        if value is None or not _is_function(value):
+        if value is None or not _is_value(value):
             return None
     elif kind not in known.groups and kind not in known.leaves:
         return None
@@ -230,9 +242,9 @@ def _name(node: "SgNode", grammar: str) -> "SgNode | None":
     return _named(node)
 
 
-def _is_function(node: "SgNode") -> bool:
+def _is_value(node: "SgNode") -> bool:
     inner = _last(node) if node.kind() == "expression_list" else node
-    return inner is not None and inner.kind() in _FUNCTIONS
+    return inner is not None and inner.kind() in _VALUES
 
 
 def _named(node: "SgNode") -> "SgNode | None":

@@ -47,6 +47,7 @@ SAMPLES = {
     ),
     "kotlin": ("class A { fun m() {} }\nobject O {}\nfun f() = 1\n", "A A.m O f"),
     "lua": ("function M.h() end\nM.k = function() end\nx = 1\n", "M.h M.k"),
+    "nix": ("{\n  f = x: x + 1;\n  version = 2;\n  g = { a, b }: a;\n}\n", "f g"),
     "php": ("<?php\nfunction f() {}\nclass B { public function m() {} }\n", "f B B.m"),
     "python": (PYTHON, "Queue Queue.size main late"),
     "ruby": (
@@ -61,6 +62,10 @@ SAMPLES = {
     "solidity": ("contract A { function f() public {} }\nlibrary L {}\n", "A A.f L"),
     "swift": ("class A { func m() {} init() {} }\nfunc f() {}\n", "A A.m A.init f"),
     "tsx": ("export const C = () => <a/>;\nfunction D(){return <b/>}\n", "C D"),
+    "zig": (
+        "const S = struct {\n fn m(self: S) void {}\n};\nconst n = 1;\npub fn f() void {}\n",
+        "S S.m f",
+    ),
     "typescript": ("interface I { a(): void }\nabstract class A { m(): void {} }\n", "I A A.m"),
 }
 
