@@ -347,7 +347,8 @@ class _File:
 
     def _returned(self, lines: list[str], marks: list[int]) -> list[int]:
         """Give lines that somebody has brought back the marks they had when they went."""
-        for state in reversed(self._history.states[-_LOOKED_BACK:]):
+        states = self._history.states[-_LOOKED_BACK:] if self._is_kept else []
+        for state in reversed(states):
             rows = zip(marks, lines, strict=True)
             if not any(mark == _NEW and not self._keys.is_weak(line) for mark, line in rows):
                 break

@@ -155,6 +155,12 @@ def test_a_person_changed_the_file_between_two_edits() -> None:
     assert turns(second, *events) == ["", *["t1"] * 4, "t3", *["t1"] * 3]
 
 
+def test_a_line_that_a_person_brought_back_has_its_first_author() -> None:
+    second = PROGRAM.replace("total = add_numbers(argv)", "total = sum_up(argv, strict=True)")
+    events = [wrote("t1", PROGRAM), wrote("t2", second), saw("t3", PROGRAM)]
+    assert set(turns(PROGRAM, *events)) == {"t1"}
+
+
 def test_what_was_appended_is_of_its_turn() -> None:
     events = [wrote("t1", PROGRAM), Did(turn="t2", kind="append", new="# the end of it all\n")]
     assert turns(PROGRAM + "# the end of it all\n", *events) == ["t1"] * 9 + ["t2"]
