@@ -51,6 +51,7 @@ class Edit(Struct, frozen=True, kw_only=True):
     Attributes:
         keeps_first: Something before the edited part of the first line stayed.
         keeps_last: The last line stayed whole, at the end of what was put in.
+        is_apart: And what was put in before it is on lines of its own.
     """
 
     first: int
@@ -58,6 +59,7 @@ class Edit(Struct, frozen=True, kw_only=True):
     added: int
     keeps_first: bool
     keeps_last: bool
+    is_apart: bool
 
     def line(self, number: int) -> int | None:
         """Return where a line is after the edit, None when it is no more."""
@@ -74,7 +76,7 @@ class Edit(Struct, frozen=True, kw_only=True):
         if number < self.first:
             return number
         last = self.first + self.added
-        if number > last or (number == last and self.keeps_last):
+        if number > last or (number == last and self.is_apart):
             return number - self.added + (self.last - self.first)
         return None
 
@@ -181,12 +183,16 @@ class OpenText(TextDocument):
         start, end = self.offset(place.start), self.offset(place.end)
         most = len(self.starts) - 1
         first, last = min(place.start.line, most), min(place.end.line, most)
+        keeps_first = start > self.starts[first]
+        keeps_last = end == self.starts[last] and (last > first or start == end)
+        is_closed = text.endswith(("\n", "\r")) if text else not keeps_first
         edit = Edit(
             first=first,
             last=last,
             added=len(_LINE_END.findall(text)),
-            keeps_first=start > self.starts[first],
-            keeps_last=end == self.starts[last] and (last > first or start == end),
+            keeps_first=keeps_first,
+            keeps_last=keeps_last,
+            is_apart=keeps_last and is_closed,
         )
         self._source = self.source[:start] + text + self.source[end:]
         return edit
@@ -204,6 +210,7 @@ class OpenText(TextDocument):
             added=len(new) - end - begin,
             keeps_first=False,
             keeps_last=True,
+            is_apart=True,
         )
 
 

@@ -117,6 +117,29 @@ def test_where_a_line_is_after_an_edit(
     assert [open_text.now(number, moment=0) for number in range(3)] == now
 
 
+@pytest.mark.parametrize("seed", range(200))
+def test_a_line_that_was_there_then_holds_the_same_text(seed: int) -> None:
+    """Whatever was edited: who wrote a line is told only of lines that are as they were."""
+    chance = random.Random(seed)
+    lines = [f"line {number} {'🐍' * (number % 3)}" for number in range(12)]
+    open_text = document("\n".join(lines))
+    for _ in range(chance.randrange(1, 8)):
+        text = open_text.source
+        a = chance.choice([chance.randrange(len(text) + 1), *open_text.starts])
+        b = chance.choice([a, min(len(text), a + chance.randrange(20)), *open_text.starts])
+        new = chance.choice(["", "x", "\n", "# mine\n", "\n\n", "a\nb", "🐍"])
+        start, end = (position(text, at, "utf-16") for at in sorted((a, b)))
+        open_text.apply_change(change(start, end, new))
+    found = 0
+    for number in range(len(open_text.starts)):
+        then = open_text.then(number, moment=0)
+        if then is not None:
+            assert open_text.line(number) == lines[then]
+            assert open_text.now(then, moment=0) == number
+            found += 1
+    assert found <= len(lines)
+
+
 def test_a_moment_too_long_ago_is_told() -> None:
     open_text = document("a\n")
     for _ in range(2_001):
