@@ -200,9 +200,11 @@ def test_documents_of_no_session_show_nothing(servers: Servers, uri: str, text: 
 def test_an_answer_about_an_older_text_is_refused(of_loader: Server, served: Engines) -> None:
     line = LOADER.line("TYPES =")
     assert hover(of_loader, LOADER.uri, line)
-    place = {"line": line + 1, "character": 0}
+    place = {"line": line, "character": 0}
     params = {"textDocument": {"uri": LOADER.uri}, "position": place}
-    change(of_loader, LOADER.uri, 2, ((0, 0), (0, 0), "\n"))
+    # The line is typed anew, so that nothing told before is of use.
+    typed = LOADER.text.split("\n")[line]
+    change(of_loader, LOADER.uri, 2, ((line, 0), (line + 1, 0), f"{typed}\n"))
     os.kill(served.pid, signal.SIGSTOP)
     try:
         number = of_loader.begin("textDocument/hover", params)
@@ -213,7 +215,7 @@ def test_an_answer_about_an_older_text_is_refused(of_loader: Server, served: Eng
     with pytest.raises(LspError) as caught:
         of_loader.answer(number)
     assert caught.value.code == CONTENT_MODIFIED
-    assert hover(of_loader, LOADER.uri, line + 2)
+    assert hover(of_loader, LOADER.uri, line + 1)
 
 
 def test_a_client_that_opens_files_gets_a_file(servers: Servers, served: Engines) -> None:
