@@ -16,6 +16,8 @@ from funes_ls.indexer.errors import FunesError, UsageError
 
 #: As much is read, of git, of stdin, of a file; the engine looks at a share of each file of it.
 _MOST_BYTES = 12 << 20
+#: Characters that fit a message, whatever they are.
+_SURE_CHARS = 4 << 20
 _GIT_S = 10.0
 #: A pipe on stdin that says nothing for so long, beside `--diff`, holds no patch.
 _PATCH_S = 0.5
@@ -112,10 +114,19 @@ def _file(name: str) -> Artefact:
 
 def _text(data: bytes, name: str) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):  # as PowerShell writes
-        return data.decode("utf-16", "replace")
+        return _sendable(data.decode("utf-16", "replace"))
     if b"\0" in data[:_HEAD_BYTES] and name != "stdin":
         raise UsageError(f"{name} is no text.", hint="A question is asked with text.")
-    return data.decode("utf-8-sig", "replace").replace("\0", " ")
+    return _sendable(data.decode("utf-8-sig", "replace").replace("\0", " "))
+
+
+def _sendable(text: str) -> str:
+    """Return a text that fits a message: in one, a character may take six bytes."""
+    import json
+
+    if len(text) <= _SURE_CHARS or len(json.dumps(text)) <= 6 * _SURE_CHARS:
+        return text
+    return text[:_SURE_CHARS]
 
 
 def _git_diff(*, staged: bool) -> str:

@@ -252,6 +252,34 @@ def test_ten_megabytes_are_answered_by_the_engine(served: Engines) -> None:
     assert CAUSE in around(answer)
 
 
+@pytest.mark.parametrize("byte", [b"\x01", b"\x1b", b"\xff"])
+def test_what_grows_in_a_message_still_fits_one(byte: bytes, served: Engines) -> None:
+    ran = with_engine(served, "--trace", stdin=byte * 11_000_000)
+    assert (ran.code, "no words to look for" in ran.err) == (2, True)
+    assert "without it" not in ran.err
+
+
+def test_ten_megabytes_that_git_tells_are_answered(served: Engines, repository: Repository) -> None:
+    repository.write("a_large.txt", "filler of the tide table\n" * 420_000)
+    repository.git("add", "-N", "a_large.txt")
+    ran = with_engine(served, "--diff", "--json", cwd=repository.root)
+    assert set(ran.json["asked"]["files"]) == {"a_large.txt", "tests/fakes.py"}
+    assert "without it" not in ran.err
+
+
+def with_engine(served: Engines, *argv: str, stdin: bytes = b"", cwd: Path | None = None) -> Ran:
+    """Run `funes recall` as a process of its own that asks the engine."""
+    done = subprocess.run(
+        [*COMMAND, "recall", *argv],
+        input=stdin,
+        capture_output=True,
+        timeout=60,
+        cwd=cwd,
+        env=served.env,
+    )
+    return Ran(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
+
+
 @pytest.mark.parametrize(
     "artefact",
     [
