@@ -46,8 +46,10 @@ def register(ls: "Front") -> None:
         mode = ls.lens_mode(uri)
         if mode == "off":
             return []
-        found = await _of_file(ls, uri, path, told)
-        return found + (await symbols.of(uri) if mode == "symbols" else [])
+        asked = [_of_file(ls, uri, path, told)]
+        if mode == "symbols":
+            asked.append(symbols.of(uri))
+        return [lens for lenses in await asyncio.gather(*asked) for lens in lenses]
 
     @ls.feature(types.CODE_LENS_RESOLVE)
     async def resolve(lens: types.CodeLens) -> types.CodeLens:
