@@ -53,11 +53,11 @@ _MESSAGE = re.compile(
     r"\b[A-Za-z_$][\w.$]*(?:Error|Exception|Failure|Panic|Fault|Interrupt|Timeout|Warning|Exit)\b"
     r"(?:\s*[:(\[)]|$)"
     r"|\b(?:[Ee]rror|ERROR|FATAL|[Ff]atal|CRITICAL|panic|[Pp]anicked|FAIL(?:ED)?|E[A-Z]{4,})\b"
-    r"|\b(?:undefined reference|undefined symbol|unresolved|segmentation fault|core dumped"
+    r"|(?i:\b(?:undefined reference|undefined symbol|unresolved|segmentation fault|core dumped"
     r"|command not found|no such file|permission denied|cannot find|could not|can't|cannot"
     r"|failed to|is not defined|is not a function|not found|does not exist|unexpected"
-    r"|Caused by|what\(\):|assertion|left:|right:|[Ee]xpected|[Rr]eceived|[Tt]imed out)\b"
-    r"|--- FAIL:"
+    r"|caused by|assertion|expected|received|timed out|refused)\b)"
+    r"|what\(\): |--- FAIL:"
 )
 #: What a compiler or a linter says of a place, in any words.
 _COMPILER = re.compile(rf"^\s*{_PATH}(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\)):? +\S+ +\S")
@@ -103,6 +103,7 @@ class TraceParts(Struct, frozen=True, kw_only=True):
             most likely the cause first.
         files: Files of frames, the asker's own ones, each once, in order.
         functions: Functions of frames of the asker's own, likewise.
+        lines: What else stands there, each once.
     """
 
     messages: tuple[str, ...]
@@ -156,10 +157,11 @@ def parts_of_trace(text: str) -> TraceParts:
 
 def lines_of(text: str) -> Iterator[str]:
     """Yield a trace's lines without colours, edges of boxes and headings."""
-    for line in _ANSI.sub("", text).splitlines():
+    for whole in _ANSI.sub("", text).splitlines():
+        line = whole[:_LINE_CHARS]
         bare = line.strip("│┃|║ \t").rstrip() if line.lstrip()[:1] in "│┃║" else line.rstrip()
         if bare and not _HEADINGS.match(bare):
-            yield bare[:_LINE_CHARS]
+            yield bare
 
 
 def places_in(line: str) -> Iterator[Place]:

@@ -112,6 +112,8 @@ def diff(text: str) -> Inquiry:
         (CPP, "no matching function for call", "src/net/socket.cpp", ["bindTo", "frob_init"]),
         (ASAN, "heap-use-after-free", "/src/net/buffer.cc", ["Buffer", "grow"]),
         (PYTEST, "assert 4 == 3", "tests/test_fees.py", ["test_rounding", "fee_of"]),
+        ("  what():  pool_size too small\n", "pool_size too small", "", ["pool_size"]),
+        ("bash: frobnicate: Command not found\n", "frobnicate", "", ["frobnicate"]),
         ("./main.go:12:5: undefined: fooBar\n", "undefined: fooBar", "main.go", ["fooBar"]),
         (RUBY, "undefined method `cents' for nil", "lib/cart.rb", ["total_of", "cents"]),
     ],
@@ -121,7 +123,8 @@ def test_traces_of_every_language_give_error_file_and_names(
 ) -> None:
     found = trace(text)
     assert said in found.text
-    assert any(one.endswith(file) for one in found.files)
+    assert any(one.endswith(file) for one in found.files or [""])
+    assert found.asked.said
     assert set(names) <= {name for name, _ in found.names}
 
 
