@@ -150,7 +150,7 @@ def test_unknown_requests_are_refused_and_unknown_notifications_ignored(
 @pytest.mark.parametrize(
     ("method", "params", "named"),
     [
-        ("funes/recall", {}, "query"),
+        ("funes/recall", {}, "question is empty"),
         ("funes/recall", {"query": 7}, "$.query"),
         ("funes/recall", {"query": "x", "k": "many"}, "$.k"),
         ("funes/recall", {"query": "x", "nonsense": 1}, "nonsense"),
