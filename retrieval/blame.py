@@ -17,6 +17,8 @@ Word = Literal["exact", "moved", "similar"]
 _CONTEXT = 4
 #: So many of the newest views of one written line are compared.
 _MOST_VIEWS = 12
+#: Of lines that stand in a text more often than this, no more are compared with each other.
+_MOST_TWINS = 50
 #: A line that stands alone, and elsewhere too, must have so many signs to be known again.
 _LONG_LINE = 25
 
@@ -195,14 +197,19 @@ def _places(document: Document, history: History) -> dict[int, list[tuple[int, W
     for line, key in enumerate(document.keys):
         if not document.explained[line] and not document.weak[line]:
             wanted[key].append(line)
+    wanted = {key: lines[:_MOST_TWINS] for key, lines in wanted.items()}
     places: dict[int, list[tuple[int, Witness, int]]] = defaultdict(list)
     seen: Counter[tuple[int, int]] = Counter()
     for w in range(len(history.windows) - 1, -1, -1) if wanted else ():
         window = history.windows[w]
         if window.telling.isdisjoint(wanted):
             continue
+        twins: Counter[str] = Counter()
         for n, key in enumerate(window.keys):
-            for line in wanted.get(key, ()):
+            if key not in wanted or twins[key] >= _MOST_TWINS:
+                continue
+            twins[key] += 1
+            for line in wanted[key]:
                 mark = window.marks[n]
                 seen[line, mark] += 1
                 if seen[line, mark] > _MOST_VIEWS:

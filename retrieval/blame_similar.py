@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"\w+")
 #: So much of a line's letters must come from one event.
 _ENOUGH = 0.6
+#: Longer lines are no text that a person changes a word of.
+_MOST_CHARS = 4_000
 
 
 def similar(document: "Document", state: Witness, history: History) -> dict[int, int]:
@@ -22,8 +24,8 @@ def similar(document: "Document", state: Witness, history: History) -> dict[int,
     """
     found: dict[int, int] = {}
     for lines, others in _gaps(document, state):
-        here = [(word, line) for line in lines for word in _WORD.findall(document.lines[line])]
-        there = [(word, n) for n in others for word in _WORD.findall(state.lines[n])]
+        here = [(word, line) for line in lines for word in _words(document.lines[line])]
+        there = [(word, n) for n in others for word in _words(state.lines[n])]
         votes: dict[int, Counter[int]] = defaultdict(Counter)
         for i, j in pairs([word for word, _ in there], [word for word, _ in here]):
             word, line = here[j]
@@ -38,6 +40,10 @@ def similar(document: "Document", state: Witness, history: History) -> dict[int,
             if is_sure and not document.explained[line]:
                 found[line] = event
     return found
+
+
+def _words(line: str) -> list[str]:
+    return _WORD.findall(line) if len(line) <= _MOST_CHARS else []
 
 
 def _gaps(document: "Document", state: Witness) -> list[tuple[list[int], list[int]]]:

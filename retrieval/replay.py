@@ -26,6 +26,8 @@ _NEW = -2
 _AROUND = 8
 #: Lines of whole states kept of one file; later states are kept as what changed.
 _MOST_LINES = 200_000
+#: Of longer files the last state alone is kept.
+_LONG = 20_000
 #: Of an edit's text that is not there word for word, so many lines must be.
 _ENOUGH_THERE = 0.5
 
@@ -177,6 +179,7 @@ class _File:
         self._gone: _Text | None = None
         self._pieces: list[_Text] = []
         self._kept_lines = 0
+        self._to_keep: int | None = None
 
     def apply(self, event: FileEvent, index: int) -> None:
         match event.kind:
@@ -191,6 +194,8 @@ class _File:
             case "sed":
                 self._run_sed(event, index)
             case "delete":
+                if self._to_keep is not None:
+                    self._keep_state(self._to_keep, in_any_case=True)
                 # What is written there again soon is mostly what was there.
                 self._gone = self._main or self._gone
                 self._main, self._pieces = None, []
@@ -204,6 +209,8 @@ class _File:
 
     def finish(self, index: int) -> None:
         """Leave what is known in the end."""
+        if self._to_keep is not None:
+            self._keep_state(self._to_keep, in_any_case=True)
         if self._main is None:
             self._history.pieces = [one.witness(index, 0, len(one.lines)) for one in self._pieces]
 
@@ -366,10 +373,14 @@ class _File:
 
     # What is remembered
 
-    def _keep_state(self, index: int) -> None:
+    def _keep_state(self, index: int, *, in_any_case: bool = False) -> None:
         main = self._main
         if main is None or not self._is_kept:
             return
+        if len(main.lines) > _LONG and not in_any_case:
+            self._to_keep = index
+            return
+        self._to_keep = None
         states = self._history.states
         if states and states[-1].event == index:
             self._kept_lines -= len(states.pop().lines)

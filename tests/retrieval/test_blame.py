@@ -267,3 +267,23 @@ def test_replacements_in_many_places_take_no_time() -> None:
     )
     assert set(found) == {"t2"}
     assert time.monotonic() - start < 10
+
+
+def test_many_equal_lines_take_no_time() -> None:
+    line = "    the very same line again\n"
+    edits = [edited(f"t{n}", f"gone {n}", line * 3000) for n in range(4)]
+    start = time.monotonic()
+    assert set(turns(line * 20_000, *edits)) <= {"", "t0", "t1", "t2", "t3"}
+    assert time.monotonic() - start < 10
+
+
+def test_a_long_file_keeps_its_authors_through_edits_and_its_end() -> None:
+    lines = [f"value_{n} = total_of(rate, {n})" for n in range(20_500)]
+    events = [wrote("t0", "\n".join(lines))]
+    for n in range(0, 200, 10):
+        events.append(edited(f"t{n}", f"{lines[n]}\n", f"changed_{n} = {n}\n"))
+        lines[n] = f"changed_{n} = {n}"
+    text = "\n".join(lines)
+    found = turns(text, *events, Did(turn="gone", kind="delete"))
+    assert found[:200] == [f"t{n}" if n % 10 == 0 else "t0" for n in range(200)]
+    assert set(found[200:]) == {"t0"}
