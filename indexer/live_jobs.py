@@ -79,10 +79,11 @@ def _vectors(handle: JobHandle, writer: Writer) -> Work:
     total = writer.count(now=True)
     if not total:
         return
+    before = writer.vectors.embedded
     for _ in range(2):  # a load under way may be one that fetches nothing
         if writer.embedder(now=True) is None:
             yield from _loaded(handle, writer)
-    started, before = time.monotonic(), writer.vectors.embedded
+    started = time.monotonic()
     meter = Meter(total, clock=time.monotonic)
     while not handle.is_cancelled and writer.count():
         if not job.finish and time.monotonic() - started >= job.budget_s:

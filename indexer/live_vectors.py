@@ -192,25 +192,24 @@ class VectorWork:
     def _embed(self, batch: _Batch, embedder: "Embedder", interrupted: Asked) -> None:
         """Embed rows from the front, identical texts once, until the slice is over."""
         until = self._clock() + SLICE_S
-        while batch.waiting and batch.waiting[0].text in self._known:
-            batch.waiting.popleft()
+        batch.waiting = deque(row for row in batch.waiting if row.text not in self._known)
         if not batch.waiting:
             return
         if len(self._known) > _CACHED_TEXTS:
             kept = {row.text for one in self._batches.values() for row in one.embedded}
             self._known = {text: self._known[text] for text in kept}
-        rows = list(batch.waiting)
-        vectors = embedder.encode_iter([row.text for row in rows])
+        texts = list(dict.fromkeys(row.text for row in batch.waiting))
+        vectors = embedder.encode_iter(texts)
         try:
             for position, vector in vectors:
-                self._known[rows[position].text] = vector
+                self._known[texts[position]] = vector
                 if self._clock() >= until or interrupted():
                     break
         finally:
             close = getattr(vectors, "close", None)
             if close is not None:
                 close()
-        batch.waiting = deque(row for row in rows if row.text not in self._known)
+        batch.waiting = deque(row for row in batch.waiting if row.text not in self._known)
 
     def _move(self, touched: bool, memory: Memory, embedder: "Embedder") -> "Moved | None":
         batch = self._batches[touched]

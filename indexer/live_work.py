@@ -52,8 +52,10 @@ _POLL_S = 0.05
 _MOST_UNITS = 40
 _MOST_BYTES = 8 << 20
 _MOST_ROWS = 2_000
-#: Rows of a session that is being written, though a look at its root came first.
+#: Rows of a session that is being written, though a look at its root came first; and how long
+#: ago its last turn was, at most.
 _MOST_TAKEN_OVER = 200
+_LIVE_US = 60_000_000
 
 
 class WordsWork:
@@ -124,6 +126,9 @@ class WordsWork:
         if session_id not in self._read_apart:
             return
         self._read_apart.discard(session_id)
+        session = self._memory.catalog.session(session_id)
+        if session is None or (session.ended_us or 0) < time.time() * 1e6 - _LIVE_US:
+            return  # one of many in a database, say, of which another one is being written
         rows = sorted(self._memory.catalog.pending_session(session_id), key=reading_order)
         self._queued([row.id for row in rows[-_MOST_TAKEN_OVER:]])
 

@@ -16,6 +16,7 @@ from funes_ls.indexer.live_state import Changed
 from funes_ls.indexer.live_vectors import VectorWork
 from funes_ls.indexer.live_work import Places, WordsWork, run_apart
 from funes_ls.indexer.memory import Memory
+from funes_ls.indexer.memory_freed import give_back
 from funes_ls.indexer.pipeline import OWN_FAILURES, where
 from funes_ls.indexer.progress import Cancelled, IndexEvent, Meter, Progress
 
@@ -380,8 +381,7 @@ class Writer:
             return None
         if moves < _VERY_UNTIDY and not (is_quiet and quiet_s >= _QUIET_S):
             return _QUIET_S - quiet_s if is_quiet else None
-        memory = self.memory
-        self._tidying = run_apart(memory.tidy)
+        self._tidying = run_apart(partial(_tidied, self.memory))
         self._tidying.add_done_callback(lambda _: self.queue.wake())
         return _BUSY_POLL_S
 
@@ -394,3 +394,9 @@ class Writer:
             return
         _log.warning("tidying failed: %s", where(error))
         self._tidy_at = self._clock() + _RETRY_S
+
+
+def _tidied(memory: Memory) -> None:
+    """Tidy, and give back the memory it took, which is more than all that the engine holds."""
+    memory.tidy()
+    give_back()

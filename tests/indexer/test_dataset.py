@@ -87,6 +87,27 @@ def test_merging_fragments_keeps_rows_and_stamp(tmp_path: Path) -> None:
     assert (again.count(), again.stamp, again.dim) == (12, STAMP, DIM)
 
 
+def test_what_is_kept_of_old_versions_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine writes one every second or two, for days; by itself lancedb keeps 1 GB of them."""
+    sessions: list[lancedb.Session] = []
+    make_session = lancedb.Session
+
+    def noted(**sizes: int) -> lancedb.Session:
+        sessions.append(make_session(**sizes))
+        return sessions[-1]
+
+    monkeypatch.setattr(lancedb, "Session", noted)
+    monkeypatch.setattr(lance, "_METADATA_CACHE_BYTES", 256 << 10)
+    dataset = lance.create(tmp_path, stamp=STAMP, dim=DIM)
+    for chunk in rows(40):  # each leaves some 30 KB
+        dataset.append([chunk], vectors([chunk]))
+        assert dataset.existing([chunk.id])
+    assert dataset.count() == 40
+    assert max(session.size_bytes for session in sessions) <= 300 << 10
+
+
 def test_rows_are_found_by_index_too(filled: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lance, "_INDEXED_FROM", 10)
     filled.optimize()

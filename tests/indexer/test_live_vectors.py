@@ -3,6 +3,7 @@
 import itertools
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -126,16 +127,18 @@ def test_a_look_at_every_root_that_comes_first_takes_nothing_away(
 ) -> None:
     """The trace is current when its own turn comes; its new rows come first all the same."""
     busy = threading.Event()
-    path = write(projects / "p" / "s.jsonl", [record("first", uuid="u1")])
+    paths = [write(projects / "p" / f"{n}.jsonl", [record("first", uuid=f"u{n}")]) for n in "ab"]
     with living(funes_home, projects, busy=busy.is_set) as live:
         live.index.run(live.job()).result(DEADLINE_S)
         busy.set()
-        append(path, [record("live words", uuid="u2")])
+        append(paths[0], [record("live words", uuid="u2", ts=datetime.now(UTC).isoformat())])
+        append(paths[1], [record("old words", uuid="u2", ts="2026-03-02T10:00:00Z")])
         live.index.sweep()
-        until(lambda: live.found("live") == ["s"])
-        assert live.waiting() == 1
-        live.index.touch([path])
+        until(lambda: sorted(live.found("words")) == ["a", "b"])
+        assert live.waiting() == 2
+        live.index.touch(paths)
         until(lambda: live.moved("live words"))
+        assert live.embedder.seen == ["first", "live words"]
 
 
 @pytest.mark.usefixtures("never_idle")
