@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from funes_ls.asked_file import asked_file
 from funes_ls.indexer.errors import UsageError
 from funes_ls.memories import Memories
-from funes_ls.protocol import FilePassage, RelatedAnswer, RelatedParams, RelatedSession
+from funes_ls.protocol import FilePassage, Range, RelatedAnswer, RelatedParams, RelatedSession
 from funes_ls.source_text import read_text
 from funes_ls.uris import path_of
 
@@ -74,8 +74,15 @@ def file_of(uri: str, path: str) -> str:
 def _names(path: str, params: RelatedParams) -> "Names":
     from funes_ls.retrieval.related_talk import names_of
 
-    lines = (params.range.start.line, params.range.end.line) if params.range else None
-    return names_of(path.replace("\\", "/"), _text(path), lines=lines)
+    return names_of(path.replace("\\", "/"), _text(path), lines=_lines(params.range))
+
+
+def _lines(wanted: Range | None) -> tuple[int, int] | None:
+    """Return the first and the last line of which a range holds a part."""
+    if wanted is None:
+        return None
+    first, last = wanted.start.line, wanted.end.line
+    return first, last - (1 if wanted.end.character == 0 and last > first else 0)
 
 
 def _text(path: str) -> str:

@@ -23,11 +23,12 @@ _RARE = 200
 _MOST_LINES = 20_000
 #: Definitions as most languages write them: a word for the kind, then the name.
 _DEFINED = re.compile(
-    r"^[ \t]*(?:(?:export|default|pub(?:\([^)\n]*\))?|public|private|protected|internal|static"
-    r"|async|abstract|final|sealed|open|override|virtual|inline|unsafe|extern|const|local)\s+)*"
+    r"^[ \t]*(?:(?:export|default|pub(?:\([^)\n]{0,80}\))?|public|private|protected|internal|static"
+    r"|async|abstract|final|sealed|open|override|virtual|inline|unsafe|extern|const|local)"
+    r"[ \t]+){0,6}"
     r"(?:def|class|fn|func|fun|function\*?|struct|enum|trait|interface|type|module|macro_rules!"
-    r"|impl|object|record|protocol|const|let|var|val|defn?|sub)\s+"
-    r"(?:\([^)\n]*\)\s*)?([A-Za-z_$][\w$]{3,60})",
+    r"|impl|object|record|protocol|const|let|var|val|defn?|sub)[ \t]+"
+    r"(?:\([^)\n]{0,200}\)[ \t]*)?([A-Za-z_$][\w$]{3,60})",
     re.MULTILINE,
 )
 _WORD = re.compile(r"[A-Za-z_$][\w$]{4,60}")

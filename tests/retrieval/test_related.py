@@ -1,5 +1,6 @@
 """Which sessions have to do with a file, how much, and also after its checkout has moved."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -176,6 +177,17 @@ def test_a_range_has_names_of_its_own(memory: Memory) -> None:
 )
 def test_definitions_of_many_languages(line: str, name: str | None) -> None:
     assert names_of("x", line).inside == ((name,) if name else ())
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["static\n", "static ", "pub(", "func (", "const\n", " ", "def ", "(", "a_", "class X\n"],
+)
+def test_no_text_takes_long(line: str) -> None:
+    began = time.process_time()
+    names_of("x", line * 50_000)
+    names_of("x", line * 50_000, lines=(0, 50_000))
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("text", ["", "\0\0", "def " * 1000, "def \udcffx(", "x" * 100_000])
