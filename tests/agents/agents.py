@@ -170,22 +170,26 @@ class Agent(Struct, frozen=True, kw_only=True):
         resume: str = "",
         denied: bool = False,
         before: Callable[[ModelLog], None] = lambda log: None,
+        beside: Mapping[str, Sequence[Reply]] | None = None,
+        may_leave: int = 0,
         flags: Sequence[str] = (),
         more: Mapping[str, str] | None = None,
     ) -> Ran:
-        """Put one question to the agent, whose model then says all of the replies.
+        """Put one question to the agent, whose model then says all but `may_leave` of the replies.
 
         `resume` is the session to go on with, as `resumable` says; "" begins one. When `denied`,
-        nothing may be written. `before` is the scripted model's. `flags` are further options of
-        the agent, `more` goes into its environment.
+        nothing may be written. `before` and `beside` are the scripted model's. `flags` are further
+        options of the agent, `more` goes into its environment.
         """
-        with ScriptedModel(replies, before=before) as model:
+        with ScriptedModel(replies, before=before, beside=beside) as model:
             words = self.argv(prompt, url=model.url, resume=resume, denied=denied, flags=flags)
             env = {**self.prepare(place, model.url), **(more or {})}
             code, output = self.command(place, *words, more=env)
+            for failure in model.log.failures:
+                raise failure
             before(model.log)
         assert not model.log.spare, f"{self.name} went on after the script's end: {output}"
-        assert not model.left, f"{self.name} left {model.left} replies unasked: {output}"
+        assert model.left <= may_leave, f"{self.name} left {model.left} replies unasked: {output}"
         return Ran(returncode=code, output=output, log=model.log)
 
     def command(

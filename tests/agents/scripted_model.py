@@ -4,8 +4,9 @@ Anthropic Messages, OpenAI Responses and OpenAI Chat Completions, all of them st
 """
 
 import json
+import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from uuid import uuid4
@@ -26,12 +27,15 @@ class ModelLog(Struct, kw_only=True):
         asked: All requests for an answer.
         said: The replies of the script that were given, with the ids of their calls.
         unknown: Requests for what this model has not, as "METHOD path".
+        spare: How many requests came after the script's end.
+        failures: What went wrong while a request was answered.
     """
 
     asked: list[Asked] = []
     said: list[Said] = []
     unknown: list[str] = []
     spare: int = 0
+    failures: list[Exception] = []
 
 
 class ScriptedModel:
@@ -41,6 +45,7 @@ class ScriptedModel:
         self,
         replies: Sequence[Reply | Callable[[], Reply]],
         *,
+        beside: Mapping[str, Sequence[Reply]] | None = None,
         before: Callable[[ModelLog], None] = lambda log: None,
         without_tools: bool = False,
     ) -> None:
@@ -48,17 +53,22 @@ class ScriptedModel:
 
         Args:
             replies: What the model says, one after another; a function is asked when its turn is.
+            beside: What it says to sub-agents, which ask at the same time: words of their task
+                -> replies.
             before: Called before each of them: all calls of the replies before are done then.
             without_tools: Also a request that offers no tools gets the next reply. Otherwise
                 such requests are an agent's own (for titles and the like) and take none.
         """
         self.log = ModelLog()
-        self._replies = list(replies)
+        self._replies: dict[str, list[Reply | Callable[[], Reply]]] = {
+            **{task: list(told) for task, told in (beside or {}).items()},
+            "": list(replies),  # last, since every text holds it
+        }
         self._before = before
         self._without_tools = without_tools
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
+        self._server.failures = self.log.failures
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     @property
@@ -69,7 +79,7 @@ class ScriptedModel:
     @property
     def left(self) -> int:
         """Return how many replies nobody has asked for."""
-        return len(self._replies) - len(self.log.said)
+        return sum(map(len, self._replies.values()))
 
     def answer(self, asked: Asked) -> Said:
         """Return the next reply of the script, or a few words to a question that takes none."""
@@ -78,10 +88,12 @@ class ScriptedModel:
             if not asked.tools and not self._without_tools:
                 return Said(reply=Reply(text="Harbour dues"), call_ids=())
             self._before(self.log)
-            if not self.left:
+            first = asked.texts[0] if asked.texts else ""
+            replies = next(told for task, told in self._replies.items() if task in first)
+            if not replies:
                 self.log.spare += 1
                 return Said(reply=Reply(text=EXHAUSTED), call_ids=())
-            reply = self._replies[len(self.log.said)]
+            reply = replies.pop(0)
             if not isinstance(reply, Reply):
                 reply = reply()
             said = Said(reply=reply, call_ids=tuple(_call_id(asked) for _ in reply.calls))
@@ -98,6 +110,17 @@ class ScriptedModel:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(10)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    failures: list[Exception]
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Keep what went wrong for the test; an agent that hangs up is no failure."""
+        failure = sys.exception()
+        if isinstance(failure, Exception) and not isinstance(failure, OSError):
+            self.failures.append(failure)
 
 
 def _call_id(asked: Asked) -> str:

@@ -107,24 +107,24 @@ def beginning(file: Path) -> list[Question]:
     right = whole[1] + whole[2].replace(*_REFUSE)
     wrong = right.replace("owed = 0", "owed = []")
     return [
-        _question(
+        question(
             "first", "Write a program that totals a ledger of harbour dues.", Write(file, FIRST)
         ),
-        _question(
+        question(
             "first",
             "Skip rows without a ship, and refuse negative dues.",
             Read(file),
             Edit(file, (_SKIP_EMPTY, _REFUSE)),
         ),
         # The first try fails for its old text; its new text must not count for the second.
-        _question(
+        question(
             "first",
             "Total the dues by ship.",
             Edit(file, ((wrong, _BY_SHIP),)),
             Read(file),
             Edit(file, ((right, _BY_SHIP),)),
         ),
-        _question("first", "Let it run as a program.", append(file, _MAIN)),
+        question("first", "Let it run as a program.", append(file, _MAIN)),
     ]
 
 
@@ -143,18 +143,16 @@ def continuation(file: Path) -> list[Question]:
 
     sed = f"sed -i 's/Totals the dues/Adds up the dues/' {file.name}"
     return [
-        _question(
+        question(
             "second",
             "Ledgers come from a spreadsheet; mind the mark at their start.",
             Read(file),
             Edit(file, (_OPEN,)),
             Shell(sed),
         ),
-        _question("second", "Which ship owes most? Write the file anew.", Read(file), with_largest),
-        _question("third", "Print the dues in columns.", Edit(file, (_DUES,)), denied=True),
-        _question(
-            "fourth", "Print dues in columns, you may now.", Read(file), Edit(file, (_DUES,))
-        ),
+        question("second", "Which ship owes most? Write the file anew.", Read(file), with_largest),
+        question("third", "Print the dues in columns.", Edit(file, (_DUES,)), denied=True),
+        question("fourth", "Print dues in columns, you may now.", Read(file), Edit(file, (_DUES,))),
     ]
 
 
@@ -166,15 +164,16 @@ def renaming(file: Path, new: Path) -> list[Question]:
     )
     move = Shell(f"mv {file.name} {new.name}")
     return [
-        _question(
+        question(
             "fifth", "Call it dues.py, and name the ship.", move, Read(new), Edit(new, (usage,))
         )
     ]
 
 
-def _question(
+def question(
     session: str, prompt: str, *does: Action | Callable[[], Action], denied: bool = False
 ) -> Question:
+    """Return a question whose answer does these things one after another, a word before each."""
     steps = [
         Step(
             text=f"Step {number} of: {prompt}",

@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.agents import twists
 from tests.agents.agents import Agent, Place, need
-from tests.agents.blamed import check
+from tests.agents.blamed import check, check_question
 from tests.agents.kinds import CLAUDE, CODEX, CODEX_SHELL, PI
 from tests.agents.story import Stage, beginning, by_hand, continuation, renaming
 
@@ -41,6 +42,7 @@ def _tell(place: Place, **agents: Agent) -> None:
     stage.play(continuation(file), **agents)
     _index(place)
     check(place, file, stage.witness.files[file])
+    check_question(place, file, stage.witness.files[file])
 
     stage.play(renaming(file, new), **agents)
     _index(place)
@@ -50,3 +52,20 @@ def _tell(place: Place, **agents: Agent) -> None:
 def _index(place: Place) -> None:
     run = place.funes("index", "--yes")
     assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("agent", AGENTS)
+def test_lines_that_were_taken_back_removed_copied_and_changed(agent: Agent, place: Place) -> None:
+    need(agent)
+    stage = Stage(place)
+    stage.play(twists.writing(place.project), default=agent)
+    twists.by_hand(place.project)
+    stage.witness.look(None)
+    stage.play(twists.changing(place.project), default=agent)
+    twists.tidied_by_hand(place.project)
+    stage.witness.look(None)
+    _index(place)
+    for file, truth in stage.witness.files.items():
+        check(place, file, truth, moved=True)
