@@ -20,7 +20,7 @@ def with_context(rows: Sequence[Row], scores: Scores) -> Scores:
         rows: The candidates.
         scores: Their scores, in 0..1, in the same order.
 
-    Source: trace MRR +.01 to +.02, see docs/design.md.
+    Source: trace MRR +.01 to +.02, see docs/performance.md.
     """
     best: dict[tuple[str, int], float] = {}
     for row, score in zip(rows, scores.tolist(), strict=True):

@@ -58,7 +58,7 @@ def mix(
         vector_weight: Share of the vector leg, in 0..1.
         cosines: Cosines of chunks that the words leg alone found and that have a vector.
 
-    Source: beats reciprocal ranks (k = 60) and min–max on labelled traces, see docs/design.md.
+    Source: beats reciprocal ranks (k = 60) and min–max on labelled traces, see docs/performance.md.
     """
     ids = list(dict.fromkeys([*(words.ids if words else ()), *(vector.ids if vector else ())]))
     place = {chunk_id: index for index, chunk_id in enumerate(ids)}

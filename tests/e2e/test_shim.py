@@ -335,6 +335,8 @@ def test_an_engine_that_hangs_costs_its_patience_and_one_line(
     indexed: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     indexed.connect()
+    # Stopped in the midst of a change it would hold the lock of a file for ever.
+    until(lambda: not indexed.ask("engine/status")["indexing"], what="the engine is idle")
     monkeypatch.setattr("funes_ls.engine.client._HELLO_S", 0.3)
     os.kill(indexed.pid, signal.SIGSTOP)
     try:
