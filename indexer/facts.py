@@ -182,6 +182,16 @@ class Facts:
             "SELECT event_id, path_id FROM facts_events WHERE event_id IN (%s)", event_ids
         )
 
+    def stamp(self, path_ids: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
+        """Return what differs as soon as anything that was done to paths comes or goes."""
+        return tuple(
+            self._by_ids(
+                "SELECT count(*), coalesce(max(event_id), 0), coalesce(sum(event_id), 0) "
+                "FROM facts_events WHERE path_id IN (%s)",
+                path_ids,
+            )
+        )
+
     def moved_to(self, path_ids: Sequence[int]) -> list[tuple[str, str]]:
         """Return from where (and to where) files were moved or copied to become these paths."""
         kinds = f"{KINDS.index('move')}, {KINDS.index('copy')}"

@@ -42,15 +42,13 @@ class Histories:
             until_us: Later events are left out; None takes all.
         """
         ids = sorted(path.path_id for path in paths)
-        state = tuple(
-            (one.session_id, one.path_id, one.kind, one.count) for one in facts.touched(ids)
-        )
-        key = (memory, until_us, tuple(ids), state)
+        every = with_sources(facts, ids)
+        key = (memory, until_us, tuple(ids), tuple(sorted(every)), facts.stamp(every))
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        made = _replayed(facts, ids, until_us)
+        made = _replayed(facts, ids, every, until_us)
         with self._lock:
             self._kept[key] = made
             while len(self._kept) > _MOST_KEPT:
@@ -92,8 +90,9 @@ def _with_places(facts: Facts, ids: Sequence[int]) -> list[FactPath]:
     ]
 
 
-def _replayed(facts: Facts, ids: Sequence[int], until_us: int | None) -> History:
-    every = with_sources(facts, ids)
+def _replayed(
+    facts: Facts, ids: Sequence[int], every: Sequence[int], until_us: int | None
+) -> History:
     events = [
         event
         for event in _once(facts.events_of(every, kinds=_KINDS))
