@@ -28,7 +28,7 @@ def job_steps(handle: JobHandle, writer: Writer) -> Work:
         FunesError: nothing of what was asked for can be read, or the memory refuses.
     """
     job, report = handle.job, handle.report
-    started = time.monotonic()
+    started, before = time.monotonic(), writer.vectors.embedded
     try:
         if job.check is not None:
             job.check(writer.memory)
@@ -41,6 +41,8 @@ def job_steps(handle: JobHandle, writer: Writer) -> Work:
             yield from _vectors(handle, writer)
         yield from _counted(handle, writer)
     finally:
+        if not job.words_only:  # also what was embedded beside it, as its traces were written to
+            report.vectors.embedded = writer.vectors.embedded - before
         report.left = writer.count(now=True)
         report.problems = writer.problems
         report.model = writer.memory.dataset.stamp if writer.memory.dataset else report.model
