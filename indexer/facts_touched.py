@@ -29,7 +29,7 @@ def touched_paths(block: Block) -> list[str]:
         return []
     try:
         value = msgspec.json.decode(text.encode("utf-8", "replace"))
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return list(dict.fromkeys(_patched(text)))
     return list(dict.fromkeys(p for p in _named(value) if 0 < len(p) <= _LONGEST_PATH))
 
@@ -43,7 +43,8 @@ def _named(value: Any) -> Iterator[str]:
     for key in _TEXT_KEYS:
         for text in _texts(value.get(key)):
             yield from _patched(text)
-    for edit in value.get("edits") or []:
+    edits = value.get("edits")
+    for edit in edits if isinstance(edits, list) else ():
         yield from _named(edit)
 
 

@@ -15,6 +15,7 @@ _REFUSED = re.compile(
     r"|Tool \S+ not found|No such tool|Unknown tool|InputValidationError|Validation failed"
     r"|exec_command failed|failed to parse|patch rejected|execution error|unsupported call"
     r"|aborted by user|rejected by user|Command (?:blocked|aborted|cancelled|timed out)"
+    r"|(?:\S+ operation )?blocked by hook|PreToolUse:\S+ hook|MCP error"
     r"|apply_patch verification failed|Traceback \(most recent)",
     re.IGNORECASE,
 )
