@@ -102,13 +102,16 @@ def _passages(
     from funes_ls.retrieval.related_passages import texts_of
 
     turns = {one.session_id: one.turn_uuid for one in shown if one.turn_uuid}
+    texts = {one.session_id: one.text for one in shown if one.text}
+    wanted = {session_id: turns[session_id] for session_id in turns.keys() - texts.keys()}
+    texts |= texts_of(memory, wanted) if wanted else {}
     return {
         session_id: FilePassage(
             text=text[:_MOST_CHARS],
             turn_uuid=turns[session_id],
             get=get_command(session_id, turns[session_id], memory_name=memory_name),
         )
-        for session_id, text in texts_of(memory, turns).items()
+        for session_id, text in texts.items()
         if text
     }
 

@@ -32,6 +32,7 @@ class Related(Struct, frozen=True, kw_only=True):
         edits, reads, mentions: How often its calls changed, read and named the file.
         last_us: When it last had to do with the file.
         turn_uuid: The turn that says most about it, "" where none stands out.
+        text: What is said there, "" where it is to be looked up.
         score: How much what was said has to do with the file, where nothing was done to it.
     """
 
@@ -42,6 +43,7 @@ class Related(Struct, frozen=True, kw_only=True):
     mentions: int = 0
     last_us: int | None = None
     turn_uuid: str = ""
+    text: str = ""
     score: float = 0.0
 
 

@@ -6,8 +6,8 @@ from funes_ls.indexer.chunk import chunk_id, join_pieces
 from funes_ls.indexer.memory import MemoryView, Row
 
 #: Of a turn, so many blocks are looked at, and so many pieces of each.
-_BLOCKS = 4
-_PIECES = 3
+_BLOCKS = 2
+_PIECES = 2
 #: What is read first of a turn.
 _KINDS = ("text", "thinking", "tool_use", "tool_result")
 

@@ -16,7 +16,7 @@ from funes_ls.retrieval.same_file import Asked, places_of, with_places
 
 #: Names that are asked for, and rows that are looked at.
 _MOST_NAMES = 12
-_MOST_ROWS = 60
+_MOST_ROWS = 40
 _TALK = ("text", "thinking")
 #: A plain word is a name where at most one row in so many has it.
 _RARE = 200
@@ -103,7 +103,8 @@ def by_talk(memory: MemoryView, asked: Asked, names: Names) -> list[Related]:
         ]
         if held:
             rows[row.session_id].append((held, row.block_type in _TALK, -rank, row))
-    asked = with_places(asked, places_of(memory.catalog))
+    if rows and not asked.repos:
+        asked = with_places(asked, places_of(memory.catalog))
     found = (
         _related(session, rows[session_id], is_near=_is_near(session, asked))
         for session_id in rows
@@ -134,6 +135,7 @@ def _related(session: Session, found: Sequence[_Found], *, is_near: bool) -> Rel
         relation="symbols" if is_near or len(held) > 1 else "similar",
         last_us=_latest(one.ts_us for *_, one in found) or session.ended_us,
         turn_uuid=row.turn_uuid,
+        text=row.text,
         score=len(held) + 1 / (2 - rank),
     )
 

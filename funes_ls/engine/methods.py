@@ -120,7 +120,7 @@ METHODS: dict[str, Method] = {
     "funes/get": Method(run=_answer("funes/get"), lane="lookups", limit_s=_GET_S),
     "funes/sessions": Method(run=_answer("funes/sessions"), lane="lookups", limit_s=_GET_S),
     "funes/status": Method(run=_status, lane="lookups", limit_s=_GET_S),
-    "funes/related": Method(run=_answer("funes/related")),
+    "funes/related": Method(run=_answer("funes/related"), lane="lookups", limit_s=_GET_S),
     "funes/blame": Method(run=_answer("funes/blame")),
     "funes/memories": Method(run=_answer("funes/memories"), lane="lookups", limit_s=_GET_S),
     "funes/index": Method(run=_index, lane="waits", limit_s=None, ends_when_withdrawn=True),
