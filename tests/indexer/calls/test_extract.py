@@ -257,3 +257,13 @@ def test_of_huge_files_only_the_reading_is_kept() -> None:
 def test_statuses(output: str, status: int | None) -> None:
     assert found({"command": "make"}, output).exit_status == status
     assert found({"command": "make"}, output).command == "make"
+
+
+def test_a_program_that_broke_was_written_all_the_same() -> None:
+    trace = "Traceback (most recent call last):\n" + '  File "a.py", line 1\n' * 60
+    script = "cat > a.py <<'E'\nraise SystemError\nE\npython a.py"
+    shown = f"{trace}\n\nCommand exited with code 1"
+    [wrote, *_] = facts_of(
+        Call(tool="bash", text=json.dumps({"command": script}), output=shown)
+    ).events
+    assert (wrote.kind, wrote.new) == ("write", "raise SystemError\n")
