@@ -102,11 +102,6 @@ def changed_nothing(outcome: Outcome) -> bool:
     return _UNCHANGED.search(outcome.text[:_HEAD_CHARS]) is not None
 
 
-def _exit_of(output: str) -> re.Match[str] | None:
-    """Return where an answer names the status of a command: in its first lines or its last."""
-    return _EXIT.search(output[:_HEAD_CHARS]) or _EXIT.search(output[-_LAST_CHARS:])
-
-
 def _plain(output: str) -> tuple[int | None, str]:
     """Return exit status and text of an answer that may name the status in its first lines."""
     head = output[: 2 * _HEAD_CHARS]
