@@ -19,7 +19,8 @@ _KINDS: tuple[EventKind, ...] = (
 _MOST_OTHERS = 6
 #: A line that more events than this wrote is no sign of where it comes from.
 _MOST_WRITERS = 20
-_MOST_KEPT = 32
+#: Lines of states that are kept of all files; about a hundred bytes each.
+_MOST_LINES = 120_000
 
 
 class Histories:
@@ -51,9 +52,12 @@ class Histories:
         made = _replayed(facts, ids, every, until_us)
         with self._lock:
             self._kept[key] = made
-            while len(self._kept) > _MOST_KEPT:
+            while len(self._kept) > 1 and self._lines() > _MOST_LINES:
                 self._kept.popitem(last=False)
         return made
+
+    def _lines(self) -> int:
+        return sum(history.size for history in self._kept.values())
 
     def others(
         self,

@@ -25,7 +25,7 @@ _NEW = -2
 #: Lines around a change that are kept with it.
 _AROUND = 8
 #: Lines of whole states kept of one file; later states are kept as what changed.
-_MOST_LINES = 200_000
+_MOST_LINES = 60_000
 #: Of longer files the last state alone is kept.
 _LONG = 20_000
 #: Of an edit's text that is not there word for word, so many lines must be.
@@ -68,6 +68,11 @@ class History(Struct, kw_only=True):
     states: list[Witness] = []
     windows: list[Witness] = []
     pieces: list[Witness] = []
+
+    @property
+    def size(self) -> int:
+        """Return how many lines its states and windows have."""
+        return sum(len(one.lines) for one in (*self.states, *self.windows))
 
     @property
     def suffix(self) -> str:
