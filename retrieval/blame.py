@@ -161,7 +161,7 @@ def _explain(document: Document, line: int, mark: int, history: History, used: s
         document.explain(line, None)
         return True
     event = history.author(mark)
-    if not document.allows(line, event):
+    if not document.allows(line, event) or history.has_replaced(mark, document.lines[line]):
         return False
     used.add(mark)
     document.explain(line, Claim(event=event, word="exact"))

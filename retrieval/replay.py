@@ -61,6 +61,7 @@ class History(Struct, kw_only=True):
         states: The whole file after each change, oldest first.
         windows: What each event changed or saw, with the lines around it, oldest first.
         pieces: What is known in the end where the whole is not.
+        replaced: Lines that an edit took away, by the edit's index; see `has_replaced`.
     """
 
     events: Sequence[Any] = ()
@@ -68,6 +69,7 @@ class History(Struct, kw_only=True):
     states: list[Witness] = []
     windows: list[Witness] = []
     pieces: list[Witness] = []
+    replaced: dict[int, frozenset[str]] = {}
 
     @property
     def size(self) -> int:
@@ -78,6 +80,16 @@ class History(Struct, kw_only=True):
     def suffix(self) -> str:
         """Return what the file's name ends with, such as `.py`."""
         return PurePosixPath(self.events[-1].path).suffix if self.events else ""
+
+    def has_replaced(self, mark: int, line: str) -> bool:
+        """Tell whether the edit that wrote a line took away this very one: it only indented it."""
+        index = self.written[mark]
+        gone = self.replaced.get(index)
+        if gone is None:
+            event = self.events[index]
+            old, new = (frozenset(unix(text).split("\n")) for text in (event.old, event.new))
+            gone = self.replaced[index] = old - new if event.old else frozenset()
+        return line in gone
 
     def author(self, mark: int) -> Any:
         """Return the event that wrote a line, by its mark."""

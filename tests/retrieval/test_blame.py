@@ -155,6 +155,14 @@ def test_a_person_changed_the_file_between_two_edits() -> None:
     assert turns(second, *events) == ["", *["t1"] * 4, "t3", *["t1"] * 3]
 
 
+def test_a_line_as_it_was_before_it_was_indented_is_not_the_edits() -> None:
+    old = "    total = add_numbers(argv)\n    print(total)"
+    new = "    if argv:\n        total = add_numbers(argv)\n        print(total)"
+    before = f"def main(argv):\n{old}\n"
+    assert turns(before, edited("t1", old, new)) == [""] * 3
+    assert turns(before.replace(old, new), edited("t1", old, new)) == [""] + ["t1"] * 3
+
+
 def test_a_line_that_a_person_brought_back_has_its_first_author() -> None:
     second = PROGRAM.replace("total = add_numbers(argv)", "total = sum_up(argv, strict=True)")
     events = [wrote("t1", PROGRAM), wrote("t2", second), saw("t3", PROGRAM)]
