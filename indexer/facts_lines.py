@@ -50,7 +50,7 @@ def _judged(line: str) -> tuple[str, bool]:
 
 
 #: Lines of the files that are open in editors, asked about again with every hover.
-_key_of = lru_cache(maxsize=1 << 15)(_judged)
+_key_of = lru_cache(maxsize=1 << 13)(_judged)
 
 
 def line_hash(line: str) -> int:

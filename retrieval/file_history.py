@@ -5,6 +5,8 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from funes_ls.indexer.facts import EventKind, FactPath, Facts, StoredEvent
 from funes_ls.indexer.facts_lines import key_hash
 from funes_ls.retrieval.blame import Document
@@ -50,6 +52,8 @@ class Histories:
                 self._kept.move_to_end(key)
                 return self._kept[key]
         made = _replayed(facts, ids, every, until_us)
+        # The texts of the events have done their part, and are much larger than all the rest.
+        made.events = [replace(event, old="", new="") for event in made.events]
         with self._lock:
             self._kept[key] = made
             while len(self._kept) > 1 and self._lines() > _MOST_LINES:

@@ -83,13 +83,7 @@ class History(Struct, kw_only=True):
 
     def has_replaced(self, mark: int, line: str) -> bool:
         """Tell whether the edit that wrote a line took away this very one: it only indented it."""
-        index = self.written[mark]
-        gone = self.replaced.get(index)
-        if gone is None:
-            event = self.events[index]
-            old, new = (frozenset(unix(text).split("\n")) for text in (event.old, event.new))
-            gone = self.replaced[index] = old - new if event.old else frozenset()
-        return line in gone
+        return line in self.replaced.get(self.written[mark], ())
 
     def author(self, mark: int) -> Any:
         """Return the event that wrote a line, by its mark."""
@@ -101,7 +95,7 @@ class _Text:
 
     def __init__(self, keys_of: "_Keys", lines: list[str], marks: list[int]) -> None:
         self._keys_of = keys_of
-        self.lines = lines
+        self.lines = keys_of.shared(lines)
         self.keys = keys_of.all(lines)
         self.marks = marks
 
@@ -127,7 +121,7 @@ class _Text:
 
     def put(self, first: int, last: int, lines: list[str], marks: list[int]) -> None:
         """Replace the lines from `first` up to `last`."""
-        self.lines[first:last] = lines
+        self.lines[first:last] = self._keys_of.shared(lines)
         self.keys[first:last] = self._keys_of.all(lines)
         self.marks[first:last] = marks
 
@@ -137,6 +131,7 @@ class _Keys:
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
+        self._lines: dict[str, str] = {}
         self._is_weak: dict[str, bool] = {}
 
     def all(self, lines: Iterable[str]) -> list[str]:
@@ -148,6 +143,10 @@ class _Keys:
                 self._is_weak[key] = is_weak(key)
             keys.append(key)
         return keys
+
+    def shared(self, lines: Iterable[str]) -> list[str]:
+        """Return lines as the same objects wherever they are the same text."""
+        return [self._lines.setdefault(line, line) for line in lines]
 
     def is_weak(self, line: str) -> bool:
         return self._is_weak[self.all((line,))[0]]
@@ -174,6 +173,9 @@ def replay(
     keys = _Keys()
     wanted = name(events[-1])
     for index, event in enumerate(events):
+        if event.kind == "edit" and event.old:
+            old, new = (frozenset(unix(text).split("\n")) for text in (event.old, event.new))
+            shared.replaced[index] = old - new
         file = files.setdefault(name(event), _File(shared, keys, is_kept=name(event) == wanted))
         if event.kind in ("move", "copy") and event.source:
             source = files.get(event.source)

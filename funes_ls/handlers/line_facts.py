@@ -23,7 +23,7 @@ FACTS = ("exact", "moved")
 MOST_CHARS = 8_000_000
 #: Larger documents have no lenses of symbols.
 MOST_LINES = 20_000
-_MOST_KEPT = 8
+_MOST_KEPT = 50
 #: Who has not typed for so long has stopped.
 _QUIET_S = 0.7
 #: What was told is asked again after so long.
