@@ -17,19 +17,9 @@ from funes_ls.indexer.calls.folders import for_each_file
 from funes_ls.indexer.calls.mentions import named_files
 from funes_ls.indexer.facts import FileEvent
 from funes_ls.indexer.facts_tables import CallFacts, Provenance
+from funes_ls.indexer.traces.texts import SCAFFOLDING
 
 _log = logging.getLogger(__name__)
-#: Openings of user texts that a harness wrote.
-_WRITTEN = (
-    "# AGENTS.md",
-    "# Context from my IDE",
-    "Caveat: The messages below",
-    "[Request interrupted",
-    "This session is being continued from a previous conversation",
-    "<INSTRUCTIONS>",
-    "<permissions",
-    "<skill>",
-)
 _TAG = re.compile(r"<(?!command-)[a-z]+[-_][a-z_-]*[ >]")
 _CWD = re.compile(r"<cwd>([^<\n]{1,1000})</cwd>")
 #: Calls without an answer that are still waited for.
@@ -182,7 +172,7 @@ class FactsBuilder:
         if not self._state.cwd and (found := _CWD.search(piece.text[:4000])):
             self._state.cwd = found[1].strip()
         opening = piece.text[:200].lstrip()
-        if not opening.startswith(_WRITTEN) and not _TAG.match(opening):
+        if not opening.startswith(SCAFFOLDING) and not _TAG.match(opening):
             self._state.ask, self._state.reason = piece.turn_uuid, ""
             self._state.answered = True  # who is asked anew has no answers to wait for
 

@@ -11,7 +11,7 @@ from funes_ls.indexer.traces import jsonvalue
 _NOT_ALNUM = re.compile(r"[^A-Za-z0-9]")
 _TITLE_CHARS = 200
 #: Openings of user texts that a harness wrote, beyond tags such as `<environment_context>`.
-_SCAFFOLDING = (
+SCAFFOLDING = (
     "# AGENTS.md instructions",
     "# Context from my IDE",
     "Caveat: The messages below",
@@ -97,7 +97,7 @@ def stem_of(path: Path) -> str:
 def title_of(text: str) -> str:
     """Return a prompt as one line of at most 200 characters, "" for what a harness wrote."""
     opening = text[:4000].lstrip()
-    if opening.startswith(_SCAFFOLDING) or _TAG.match(opening):
+    if opening.startswith(SCAFFOLDING) or _TAG.match(opening):
         return ""
     return " ".join(opening.split())[:_TITLE_CHARS].rstrip()
 
