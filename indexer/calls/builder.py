@@ -17,7 +17,7 @@ from funes_ls.indexer.calls.folders import for_each_file
 from funes_ls.indexer.calls.mentions import named_files
 from funes_ls.indexer.facts import FileEvent
 from funes_ls.indexer.facts_tables import CallFacts, Provenance
-from funes_ls.indexer.traces.texts import SCAFFOLDING
+from funes_ls.indexer.names import SCAFFOLDING
 
 _log = logging.getLogger(__name__)
 _TAG = re.compile(r"<(?!command-)[a-z]+[-_][a-z_-]*[ >]")

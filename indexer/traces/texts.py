@@ -6,21 +6,11 @@ from typing import Any
 
 from funes_ls.indexer.chunk import WHITESPACE
 from funes_ls.indexer.model import Block, BlockType
+from funes_ls.indexer.names import SCAFFOLDING
 from funes_ls.indexer.traces import jsonvalue
 
 _NOT_ALNUM = re.compile(r"[^A-Za-z0-9]")
 _TITLE_CHARS = 200
-#: Openings of user texts that a harness wrote, beyond tags such as `<environment_context>`.
-SCAFFOLDING = (
-    "# AGENTS.md instructions",
-    "# Context from my IDE",
-    "Caveat: The messages below",
-    "[Request interrupted",
-    "This session is being continued from a previous conversation",
-    "<INSTRUCTIONS>",
-    "<permissions",
-    "<skill>",
-)
 _TAG = re.compile(r"<[a-z]+[-_][a-z_-]*[ >]")
 
 
