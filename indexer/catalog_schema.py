@@ -12,6 +12,7 @@ from funes_ls.indexer.facts_schema import SCHEMA as _FACTS
 #: Number of the catalog's layout; a higher one is refused.
 FORMAT = 1
 _BUSY_S = 10.0
+_WRITER_CACHE_KB, _READER_CACHE_KB = 32_768, 1_024
 #: Few, large checkpoints: with the usual 1000 pages they take more time than the rows.
 _CHECKPOINT_PAGES = 16_000
 _PAGE_BYTES = 4096
@@ -167,8 +168,8 @@ def _prepare(db: sqlite3.Connection, path: Path | None, *, writable: bool) -> No
         for statement in _FACTS:
             db.execute(statement)
     db.execute("PRAGMA synchronous = NORMAL")
-    # Each thread that reads has a connection of its own.
-    db.execute(f"PRAGMA cache_size = -{65536 if writable else 8192}")
+    # Each thread that reads has a connection of its own; the system keeps the pages for all.
+    db.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KB if writable else _READER_CACHE_KB}")
     db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
     db.execute(f"PRAGMA journal_size_limit = {_CHECKPOINT_PAGES * _PAGE_BYTES}")
     db.execute("SELECT count(*) FROM kv").fetchone()

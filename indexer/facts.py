@@ -264,8 +264,9 @@ class Facts:
 
     def _by_ids(self, statement: str, ids: Sequence[int]) -> list[Any]:
         found: list[Any] = []
-        for start in range(0, len(ids), _MANY):
-            part = ids[start : start + _MANY]
+        ordered = sorted(ids)  # neighbours in the table come one after the other
+        for start in range(0, len(ordered), _MANY):
+            part = ordered[start : start + _MANY]
             found += self._select(statement % ", ".join("?" * len(part)), part)
         return found
 
