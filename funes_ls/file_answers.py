@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from funes_ls.retrieval.related_talk import Names
 
 _MOST_CHARS = 2_000
+#: What is shown of a turn.
+_SAID_FIRST = ("text", "thinking", "tool_use", "tool_result")
 
 
 def related(params: RelatedParams, memories: Memories) -> RelatedAnswer:
@@ -99,12 +101,13 @@ def _passages(
 ) -> dict[str, FilePassage]:
     """Return, by session, the passage of the turn that says most about the file."""
     from funes_ls.retrieval.answers import get_command
-    from funes_ls.retrieval.related_passages import texts_of
+    from funes_ls.retrieval.turn_texts import turn_texts
 
     turns = {one.session_id: one.turn_uuid for one in shown if one.turn_uuid}
     texts = {one.session_id: one.text for one in shown if one.text}
-    wanted = {session_id: turns[session_id] for session_id in turns.keys() - texts.keys()}
-    texts |= texts_of(memory, wanted) if wanted else {}
+    wanted = [one for one in turns.items() if one[0] not in texts]
+    found = turn_texts(memory, wanted, kinds=_SAID_FIRST)
+    texts |= {session_id: text for (session_id, _), text in found.items()}
     return {
         session_id: FilePassage(
             text=text[:_MOST_CHARS],

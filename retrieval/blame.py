@@ -160,12 +160,21 @@ def _explain(document: Document, line: int, mark: int, history: History, used: s
     if mark == NOBODY:
         document.explain(line, None)
         return True
-    event = history.author(mark)
-    if not document.allows(line, event) or history.has_replaced(mark, document.lines[line]):
+    if not may_claim(document, line, mark, history):
         return False
     used.add(mark)
-    document.explain(line, Claim(event=event, word="exact"))
+    document.explain(line, Claim(event=history.author(mark), word="exact"))
     return True
+
+
+def may_claim(document: Document, line: int, mark: int, history: History) -> bool:
+    """Tell whether the event behind a mark can have written a line that is like the one it wrote.
+
+    It cannot when the line was there before it, or is what the event took away to indent it.
+    """
+    if not document.allows(line, history.author(mark)):
+        return False
+    return not history.has_replaced(mark, document.lines[line])
 
 
 def _match_windows(document: Document, history: History, used: set[int]) -> None:
@@ -214,7 +223,7 @@ def _places(document: Document, history: History) -> dict[int, list[tuple[int, W
                 seen[line, mark] += 1
                 if seen[line, mark] > _MOST_VIEWS:
                     continue
-                if mark == NOBODY or document.allows(line, history.author(mark)):
+                if mark == NOBODY or may_claim(document, line, mark, history):
                     places[line].append((w, window, n))
     return places
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from funes_ls.retrieval.blame import Claim, Document, Word, best_state
+from funes_ls.retrieval.blame import Claim, Document, Word, best_state, may_claim
 from funes_ls.retrieval.diff import Pairs, pairs
 from funes_ls.retrieval.replay import NOBODY, History, Witness, runs
 
@@ -82,7 +82,7 @@ def _claim_blocks(
             if mark == NOBODY:
                 if is_it:
                     document.explain(j, None)
-            elif mark not in used and document.allows(j, history.author(mark)):
+            elif mark not in used and may_claim(document, j, mark, history):
                 used.add(mark)
                 document.explain(j, Claim(event=history.author(mark), word=word))
 

@@ -1,21 +1,19 @@
 """Answers who wrote the lines of a file, from all a memory knows of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from funes_ls.indexer.chunk import chunk_id, join_pieces
 from funes_ls.indexer.facts import FactPath, Facts, StoredEvent
-from funes_ls.indexer.memory import MemoryView, Row
+from funes_ls.indexer.memory import MemoryView
 from funes_ls.retrieval.blame import Claim, Document, blame
 from funes_ls.retrieval.blame_moved import blame_moved
 from funes_ls.retrieval.file_history import Histories
 from funes_ls.retrieval.same_file import Asked, is_near, places_of, same_file, with_places
+from funes_ls.retrieval.turn_texts import turn_texts
 
-#: What was said stands in one of the first blocks of a turn, and is shown up to this length.
-_BLOCKS = 8
-_PIECES = 2
+#: What was said is shown up to this length.
 _MOST_CHARS = 2_000
 
 
@@ -108,35 +106,12 @@ class Why(Struct, frozen=True, kw_only=True):
 
 
 def whys(memory: MemoryView, events: Sequence[StoredEvent]) -> list[Why]:
-    """Return, for each event, what the user had asked and what the agent said before."""
-    asked = [_ids(event.session_id, event.ask_turn_uuid) for event in events]
-    given = [_ids(event.session_id, event.reason_turn_uuid) for event in events]
-    ids = [id_ for ids in asked + given for id_ in ids]
-    rows = {row.id: row for row in memory.rows(ids, guessed=True)}
+    """Return, for each event, what the user had asked and what the agent said last before it."""
+    asked = [(event.session_id, event.ask_turn_uuid) for event in events]
+    given = [(event.session_id, event.reason_turn_uuid) for event in events]
+    asks = turn_texts(memory, asked, kinds=("text",))
+    reasons = turn_texts(memory, given, kinds=("text", "thinking"), last=True)
     return [
-        Why(
-            ask=_text(asked[n], rows, lambda row: row.block_type == "text"),
-            reason=_text(given[n], rows, lambda row: row.block_type in ("text", "thinking")),
-        )
-        for n in range(len(events))
+        Why(ask=asks[ask][:_MOST_CHARS], reason=reasons[reason][:_MOST_CHARS])
+        for ask, reason in zip(asked, given, strict=True)
     ]
-
-
-def _ids(session_id: str, turn_uuid: str) -> list[str]:
-    """Return the ids that the first pieces of a turn's first blocks have."""
-    if not turn_uuid:
-        return []
-    return [
-        chunk_id(session_id, turn_uuid, block, piece)
-        for block in range(_BLOCKS)
-        for piece in range(_PIECES)
-    ]
-
-
-def _text(ids: Sequence[str], rows: dict[str, Row], wanted: Callable[[Row], bool]) -> str:
-    found = [rows[id_] for id_ in ids if id_ in rows and wanted(rows[id_])]
-    texts = [row for row in found if row.block_type == "text"] or found
-    if not texts:
-        return ""
-    block = texts[-1].block_idx if texts[-1].role != "user" else texts[0].block_idx
-    return join_pieces([row.text for row in texts if row.block_idx == block])[:_MOST_CHARS]

@@ -295,3 +295,11 @@ def test_a_long_file_keeps_its_authors_through_edits_and_its_end() -> None:
     found = turns(text, *events, Did(turn="gone", kind="delete"))
     assert found[:200] == [f"t{n}" if n % 10 == 0 else "t0" for n in range(200)]
     assert set(found[200:]) == {"t0"}
+
+
+def test_a_line_in_another_checkout_as_it_was_before_is_not_the_edits_either() -> None:
+    old = "    total = add_numbers(argv)\n    print_it_all(total)\n    return total_of(total)"
+    new = "    if argv:\n" + "\n".join(f"    {line}" for line in old.split("\n"))
+    document = Document(f"def main(argv):\n{old}\n")
+    blame_moved(document, [replay([edited("t1", old, new)])], word="exact")
+    assert {turn for turn, _ in told(document)} == {""}

@@ -11,9 +11,9 @@ from funes_ls.indexer.catalog import Session
 from funes_ls.indexer.facts import EventKind, FileEvent
 from funes_ls.indexer.memory import Memory
 from funes_ls.retrieval.related import by_facts
-from funes_ls.retrieval.related_passages import texts_of
 from funes_ls.retrieval.related_talk import by_talk, names_of
 from funes_ls.retrieval.same_file import Asked
+from funes_ls.retrieval.turn_texts import turn_texts
 from tests.retrieval.building import memory_of, said
 
 SESSIONS = {
@@ -122,10 +122,8 @@ def test_editing_outranks_reading_and_that_naming_whatever_is_newer(memory: Memo
     ]
     assert [one.last_us for one in found] == [13, 22, 3]
     assert found[0].turn_uuid == "ask-moved"
-    assert texts_of(memory, {"moved": "ask-moved", "here": "gone"}) == {
-        "moved": SAID["moved"],
-        "here": "",
-    }
+    turns = [("moved", "ask-moved"), ("here", "gone")]
+    assert turn_texts(memory, turns, kinds=("text",)) == {turns[0]: SAID["moved"], turns[1]: ""}
 
 
 def test_a_file_that_was_moved_keeps_the_sessions_of_its_old_name(memory: Memory) -> None:
