@@ -52,6 +52,11 @@ def _judged(line: str) -> tuple[str, bool]:
 _key_of = lru_cache(maxsize=1 << 13)(_judged)
 
 
-def line_hash(line: str) -> int:
-    """Return 63 bits that stand for a line; see `line_key`."""
-    return key_hash(line_key(line))
+def unix(text: str) -> str:
+    """Return a text with every kind of line end as a newline."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text as editors count them; one more, empty, behind a last line end."""
+    return unix(text).split("\n")

@@ -11,10 +11,10 @@ from msgspec import Struct
 from funes_ls.indexer.catalog import Catalog
 from funes_ls.indexer.catalog_filters import last_name
 from funes_ls.indexer.facts import KINDS, FileEvent, flags, has_facts, pack, unpack
-from funes_ls.indexer.facts_lines import is_weak, key_hash, line_key
+from funes_ls.indexer.facts_lines import is_weak, key_hash, line_key, split_lines
 
 #: Grows when facts are derived otherwise than before.
-VERSION = 5
+VERSION = 6
 _UNFINISHED = 0
 _MOST_COMMAND_CHARS = 4_000
 
@@ -99,14 +99,15 @@ def finish(catalog: Catalog, session_id: str, state: bytes) -> None:
         )
 
 
-def add(catalog: Catalog, session_id: str, found: Iterable[CallFacts]) -> int:
-    """Add facts of calls to those of a session, known ones left; return how many are new."""
+def add(catalog: Catalog, session_id: str, found: Iterable[CallFacts]) -> None:
+    """Add facts of calls to those of a session; those that are known already stay."""
     with catalog.transaction():
         session = _session(catalog, session_id)
-        return sum(_add_call(catalog, session, call) for call in found)
+        for call in found:
+            _add_call(catalog, session, call)
 
 
-def _add_call(catalog: Catalog, session: int, call: CallFacts) -> int:
+def _add_call(catalog: Catalog, session: int, call: CallFacts) -> None:
     at = call.at
     if call.command:
         catalog.change(
@@ -114,10 +115,11 @@ def _add_call(catalog: Catalog, session: int, call: CallFacts) -> int:
             (session, at.seq, at.block_idx, at.turn_uuid, at.ts_us, call.exit_status,
              _storable(call.command[:_MOST_COMMAND_CHARS])),
         )  # fmt: skip
-    return sum(_add_event(catalog, session, at, n, one) for n, one in enumerate(call.events))
+    for n, event in enumerate(call.events):
+        _add_event(catalog, session, at, n, event)
 
 
-def _add_event(catalog: Catalog, session: int, at: Provenance, n: int, event: FileEvent) -> bool:
+def _add_event(catalog: Catalog, session: int, at: Provenance, n: int, event: FileEvent) -> None:
     path_id = _path_id(catalog, _storable(event.path))
     event_id = catalog.change(
         "INSERT OR IGNORE INTO facts_events(session, path_id, kind, seq, block_idx, n, ts_us, "
@@ -130,16 +132,13 @@ def _add_event(catalog: Catalog, session: int, at: Provenance, n: int, event: Fi
     if event_id:
         rows = ((hash_, event_id) for hash_ in added_hashes(event.kind, event.old, event.new))
         catalog.change_many("INSERT OR IGNORE INTO facts_lines VALUES (?, ?)", rows)
-    return bool(event_id)
 
 
 def added_hashes(kind: str, old: str, new: str) -> set[int]:
     """Return hashes of the lines that an event added and that say something by themselves."""
     if kind not in ("write", "edit", "append"):
         return set()
-    keys = {line_key(line) for line in new.splitlines()}
-    if old:
-        keys -= {line_key(line) for line in old.splitlines()}
+    keys = set(map(line_key, split_lines(new))) - set(map(line_key, split_lines(old)))
     return {key_hash(key) for key in keys if not is_weak(key)}
 
 
@@ -152,13 +151,18 @@ def forget(catalog: Catalog, session_id: str) -> None:
         return
     with catalog.transaction():
         session = found[0][0]
+        paths = catalog.select(
+            "SELECT DISTINCT path_id, path_id FROM facts_events WHERE session = ?", (session,)
+        )
         catalog.change_many(
             "DELETE FROM facts_lines WHERE hash = ? AND event_id = ?", _lines_of(catalog, session)
         )
         for table in ("facts_events", "facts_commands", "facts_sessions"):
             catalog.change(f"DELETE FROM {table} WHERE session = ?", (session,))
-        catalog.change(
-            "DELETE FROM facts_paths WHERE path_id NOT IN (SELECT path_id FROM facts_events)"
+        catalog.change_many(
+            "DELETE FROM facts_paths WHERE path_id = ? "
+            "AND NOT EXISTS (SELECT 1 FROM facts_events WHERE path_id = ?)",
+            paths,
         )
 
 

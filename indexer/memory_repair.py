@@ -17,14 +17,13 @@ from funes_ls.indexer.dataset import Dataset
 from funes_ls.indexer.errors import MemoryStateError
 from funes_ls.indexer.lexical import LexicalIndex
 from funes_ls.indexer.model import Chunk
+from funes_ls.indexer.names import is_scaffolding
 from funes_ls.indexer.times import parse_ts
 
 _log = logging.getLogger(__name__)
 LEXICAL = "lexical"
 _BATCH = 2000
 _TITLE_CHARS = 200
-#: How texts begin that programs write in the user's place.
-_SCAFFOLDING = ("<", "[", "Caveat:", "# AGENTS.md", "This session is being continued")
 
 Progress = Callable[[str, int, int], None]
 
@@ -213,11 +212,7 @@ class _Seen:
 
 
 def _is_prompt(row: Chunk) -> bool:
-    return (
-        row.role == "user"
-        and row.block_type == "text"
-        and not row.text.lstrip().startswith(_SCAFFOLDING)
-    )
+    return row.role == "user" and row.block_type == "text" and not is_scaffolding(row.text)
 
 
 def _read_sessions(catalog: Catalog, dataset: Dataset, progress: Progress | None) -> set[str]:

@@ -1,5 +1,6 @@
 """The names of harnesses and block types; the standard library only, so that a shim may ask."""
 
+import re
 from typing import Literal
 
 BlockType = Literal["text", "thinking", "tool_use", "tool_result"]
@@ -19,3 +20,18 @@ SCAFFOLDING = (
     "<permissions",
     "<skill>",
 )
+_TAG = re.compile(r"<(?=[a-z]+[-_])(command-)?[a-z_-]*[ >]")
+
+
+def is_scaffolding(text: str, *, commands: bool = True) -> bool:
+    """Tell whether a harness wrote a text in the user's name.
+
+    Args:
+        text: Of a block; its beginning will do.
+        commands: Whether what a harness makes of a command that the user typed counts, too.
+    """
+    opening = text[:4000].lstrip()
+    if opening.startswith(SCAFFOLDING):
+        return True
+    tag = _TAG.match(opening)
+    return tag is not None and (commands or tag[1] is None)

@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from funes_ls.indexer.facts_lines import key_of
+from funes_ls.indexer.facts_lines import key_of, split_lines
 from funes_ls.retrieval.blame_similar import similar
 from funes_ls.retrieval.diff import pairs
-from funes_ls.retrieval.replay import NOBODY, History, Witness, runs, unix
+from funes_ls.retrieval.replay import NOBODY, History, Witness, runs
 
 Word = Literal["exact", "moved", "similar"]
 
@@ -52,7 +52,7 @@ class Document:
             not_after: When each line was there at the latest, UTC microseconds, None where that is
                 not known; lines that are left out are not known.
         """
-        self.lines = unix(text).split("\n")
+        self.lines = split_lines(text)
         if not self.lines[-1]:  # a line end at the very end begins no other line
             del self.lines[-1]
         judged = [key_of(line) for line in self.lines]

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from funes_ls.indexer.facts import FileEvent
-from funes_ls.indexer.facts_lines import is_weak, line_key
+from funes_ls.indexer.facts_lines import is_weak, line_key, split_lines, unix
 from funes_ls.retrieval.diff import Pairs, pairs
 from funes_ls.retrieval.sed import apply_sed
 
@@ -174,7 +174,7 @@ def replay(
     wanted = name(events[-1])
     for index, event in enumerate(events):
         if event.kind == "edit" and event.old:
-            old, new = (frozenset(unix(text).split("\n")) for text in (event.old, event.new))
+            old, new = (frozenset(split_lines(text)) for text in (event.old, event.new))
             shared.replaced[index] = old - new
         file = files.setdefault(name(event), _File(shared, keys, is_kept=name(event) == wanted))
         if event.kind in ("move", "copy") and event.source:
@@ -203,11 +203,11 @@ class _File:
     def apply(self, event: FileEvent, index: int) -> None:
         match event.kind:
             case "write":
-                self._write(_lines(event.new), index)
+                self._write(split_lines(event.new), index)
             case "edit":
                 self._edit(event, index)
             case "append":
-                self._append(_lines(event.new), index)
+                self._append(split_lines(event.new), index)
             case "read":
                 self._read(event, index)
             case "sed":
@@ -280,7 +280,7 @@ class _File:
         self._keep_state(index)
 
     def _read(self, event: FileEvent, index: int) -> None:
-        lines = _lines(event.new)
+        lines = split_lines(event.new)
         if event.whole:
             is_news = self._main is None or self._main.lines != lines
             marks = _settled(self._returned(lines, self._known_marks(lines)))
@@ -415,15 +415,6 @@ class _File:
                 high = min(high, text.end)
             window = text.witness(index, max(start - _AROUND, 0), high)
             self._history.windows.append(window)
-
-
-def unix(text: str) -> str:
-    """Return a text with every kind of line end as a newline."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _lines(text: str) -> list[str]:
-    return unix(text).split("\n")
 
 
 def _place(whole: str, old: str) -> int:

@@ -17,10 +17,9 @@ from funes_ls.indexer.calls.folders import for_each_file
 from funes_ls.indexer.calls.mentions import named_files
 from funes_ls.indexer.facts import FileEvent
 from funes_ls.indexer.facts_tables import CallFacts, Provenance
-from funes_ls.indexer.names import SCAFFOLDING
+from funes_ls.indexer.names import is_scaffolding
 
 _log = logging.getLogger(__name__)
-_TAG = re.compile(r"<(?!command-)[a-z]+[-_][a-z_-]*[ >]")
 _CWD = re.compile(r"<cwd>([^<\n]{1,1000})</cwd>")
 #: Calls without an answer that are still waited for.
 _MOST_OPEN = 64
@@ -47,7 +46,10 @@ class Piece(Struct, frozen=True, kw_only=True):
 
 
 class _Open(Struct, kw_only=True):
-    """A call that was not answered yet; doubted once the user spoke before the answer came."""
+    """A call that was not answered yet; doubted once the user spoke before the answer came.
+
+    `script` is whether it runs one, None until that matters.
+    """
 
     at: Provenance
     id: str | None
@@ -55,6 +57,7 @@ class _Open(Struct, kw_only=True):
     text: str
     batch: int = 0
     doubted: bool = False
+    script: bool | None = None
 
 
 class State(Struct, kw_only=True):
@@ -133,7 +136,11 @@ class FactsBuilder:
         An agent speaks again only when all its calls were answered, or when the user broke in.
         """
         for call in self._state.open[:]:
-            if call.at.turn_uuid != piece.turn_uuid and not call.doubted and is_script(call.text):
+            if call.at.turn_uuid == piece.turn_uuid or call.doubted:
+                continue
+            if call.script is None:
+                call.script = is_script(call.text)
+            if call.script:
                 yield from self._closed(call, "")
 
     def _is_of_another_message(self, piece: Piece) -> bool:
@@ -171,8 +178,7 @@ class FactsBuilder:
             call.doubted = True
         if not self._state.cwd and (found := _CWD.search(piece.text[:4000])):
             self._state.cwd = found[1].strip()
-        opening = piece.text[:200].lstrip()
-        if not opening.startswith(SCAFFOLDING) and not _TAG.match(opening):
+        if not is_scaffolding(piece.text, commands=False):
             self._state.ask, self._state.reason = piece.turn_uuid, ""
             self._state.answered = True  # who is asked anew has no answers to wait for
 

@@ -36,14 +36,8 @@ def rebuild_steps(memory: MemoryView) -> Iterator[str]:
         catalog.bump_generation()
 
 
-def derive(memory: MemoryView, session_id: str) -> None:
-    """Make a session's facts anew from its rows."""
-    for _ in derive_steps(memory, session_id):
-        pass
-
-
 def derive_steps(memory: MemoryView, session_id: str) -> Iterator[None]:
-    """Do what `derive` does; a big session takes many steps."""
+    """Make a session's facts anew from its rows; a big one takes many steps."""
     catalog = memory.catalog
     session = catalog.session(session_id)
     builder = FactsBuilder(session.cwd if session else "")

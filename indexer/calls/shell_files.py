@@ -8,7 +8,7 @@ from funes_ls.indexer.calls.shell_lex import Redirect, Simple, Word
 from funes_ls.indexer.calls.unified import unified_events
 from funes_ls.indexer.facts import FileEvent
 
-_INTO = {">": "write", ">|": "write", "&>": "write", ">>": "append"}
+_INTO = {">": "write", ">|": "write", ">>": "append"}
 _ESCAPE = re.compile(r"\\([nt\\\"'])")
 _ESCAPES = {"n": "\n", "t": "\t"}
 _LEVEL = re.compile(r"(?:-p|--strip=)(\d)")

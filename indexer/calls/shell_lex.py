@@ -81,8 +81,6 @@ class _Lexer:
             self._at = len(text) if end < 0 else end
         elif redirect := _REDIRECT.match(text, at):
             self._redirect(redirect)
-        elif text.startswith("&>", at):
-            self._at += 1
         elif operator := _OPERATORS.match(text, at):
             self._at = operator.end()
             self._end(operator[0])

@@ -10,7 +10,6 @@ from funes_ls.indexer.calls.tools import found_paths
 from funes_ls.indexer.facts import FileEvent
 
 _RANGE = re.compile(r"(\d+)(?:,(\d+|\$))?p;?")
-_COUNT = re.compile(r"-(?:n|-lines=)?(\d+)")
 _SEARCHES = frozenset(("grep", "rg", "egrep", "fgrep", "ag", "ack"))
 _LISTS = frozenset(("ls", "find", "fd", "tree"))
 _CUT = re.compile(

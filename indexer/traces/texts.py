@@ -6,12 +6,11 @@ from typing import Any
 
 from funes_ls.indexer.chunk import WHITESPACE
 from funes_ls.indexer.model import Block, BlockType
-from funes_ls.indexer.names import SCAFFOLDING
+from funes_ls.indexer.names import is_scaffolding
 from funes_ls.indexer.traces import jsonvalue
 
 _NOT_ALNUM = re.compile(r"[^A-Za-z0-9]")
 _TITLE_CHARS = 200
-_TAG = re.compile(r"<[a-z]+[-_][a-z_-]*[ >]")
 
 
 def is_blank(text: str) -> bool:
@@ -86,10 +85,9 @@ def stem_of(path: Path) -> str:
 
 def title_of(text: str) -> str:
     """Return a prompt as one line of at most 200 characters, "" for what a harness wrote."""
-    opening = text[:4000].lstrip()
-    if opening.startswith(SCAFFOLDING) or _TAG.match(opening):
+    if is_scaffolding(text):
         return ""
-    return " ".join(opening.split())[:_TITLE_CHARS].rstrip()
+    return " ".join(text[:4000].split())[:_TITLE_CHARS].rstrip()
 
 
 def without_nul(blocks: list[Block]) -> tuple[Block, ...] | None:

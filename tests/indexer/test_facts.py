@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from funes_ls.indexer import facts_tables as tables
-from funes_ls.indexer.calls.rebuild import derive, rebuild_steps
+from funes_ls.indexer.calls.rebuild import derive_steps, rebuild_steps
 from funes_ls.indexer.catalog import Catalog, open_catalog
 from funes_ls.indexer.facts import CHANGES, KINDS, Facts, FileEvent, StoredEvent, pack, unpack
-from funes_ls.indexer.facts_lines import line_hash
+from funes_ls.indexer.facts_lines import key_hash, line_key
 from funes_ls.indexer.facts_tables import CallFacts, Provenance
 from funes_ls.indexer.ingest import ingest
 from funes_ls.indexer.memory import Memory, open_memory
@@ -81,8 +81,8 @@ def test_a_rewritten_trace_replaces_its_facts(memory: Memory, projects: Path) ->
     read(projects, memory)
     assert [one.new for one in events(memory.catalog)] == ["level = other(1)"]
     facts = Facts(memory.catalog)
-    assert not facts.writers_of([line_hash("level = tide(2)")])
-    assert facts.writers_of([line_hash("level = other(1)")])
+    assert not facts.writers_of([key_hash(line_key("level = tide(2)"))])
+    assert facts.writers_of([key_hash(line_key("level = other(1)"))])
 
 
 def test_a_forgotten_session_leaves_no_facts(memory: Memory, projects: Path) -> None:
@@ -104,7 +104,11 @@ def test_who_wrote_a_line(memory: Memory, projects: Path) -> None:
     write(projects / "p" / "s1.jsonl", session(1, "level = tide('x')\nlevel = 0\n}\n"))
     read(projects, memory)
     [event] = events(memory.catalog)
-    hashes = [line_hash('  level = tide("x"),'), line_hash("level = 0"), line_hash("}")]
+    hashes = [
+        key_hash(line_key('  level = tide("x"),')),
+        key_hash(line_key("level = 0")),
+        key_hash(line_key("}")),
+    ]
     assert Facts(memory.catalog).writers_of(hashes) == {hashes[0]: [event.event_id]}
     assert Facts(memory.catalog).events([event.event_id, 999]) == [event]
 
@@ -174,7 +178,7 @@ def test_a_big_session_is_made_in_parts(
     read(projects, memory)
     monkeypatch.setattr("funes_ls.indexer.calls.rebuild._BIG_CHUNKS", 10)
     monkeypatch.setattr("funes_ls.indexer.calls.rebuild._PART_TURNS", 7)
-    derive(memory, "s1")
+    list(derive_steps(memory, "s1"))
     assert [one.new for one in events(memory.catalog)] == [f"level = tide({n})" for n in range(30)]
 
 
