@@ -247,13 +247,6 @@ def _is_made_for_commit(one: Range, now: Now) -> bool:
     return until is not None and one.ts_us is not None and one.ts_us <= until + _AT_ONCE_US
 
 
-def _by_commit(one: Range, now: Now) -> Iterator[tuple[int, int, Range]]:
-    lines = range(one.start, one.end + 1)
-    for n, origin in enumerate(now.origins):
-        if origin and origin.line in lines and origin.commit == one.revision:
-            yield n, n + 1, one
-
-
 def _is_as_saved(one: Range, now: Now) -> bool:
     """Return whether a record was made with the state the file is in.
 

@@ -70,12 +70,6 @@ class GitEvidence:
         self._views: _Kept[View] = _Kept()
         self._known: _Kept[Known] = _Kept()
 
-    def line_times(
-        self, path: Path, lines: Sequence[str] | None = None, first: int = 1, last: int = 0
-    ) -> tuple[int | None, ...]:
-        """Return until when lines can have been written; see `Findings.times` and `look`."""
-        return self.look(path, lines, first, last).times
-
     def look(
         self, path: Path, lines: Sequence[str] | None = None, first: int = 1, last: int = 0
     ) -> Findings:

@@ -134,7 +134,7 @@ class Facts:
 
     def __init__(self, catalog: Catalog) -> None:
         """Read from a catalog; one without facts has none."""
-        self._catalog = catalog
+        self.catalog = catalog
         self._is_there = has_facts(catalog)
 
     def paths_named(self, name: str) -> list[FactPath]:
@@ -260,7 +260,7 @@ class Facts:
         ]
 
     def _select(self, statement: str, args: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        return self._catalog.select(statement, args) if self._is_there else []
+        return self.catalog.select(statement, args) if self._is_there else []
 
     def _by_ids(self, statement: str, ids: Sequence[int]) -> list[Any]:
         found: list[Any] = []

@@ -1,15 +1,17 @@
 """Histories of files, replayed from facts and kept while they are asked for."""
 
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
+from funes_ls.indexer.catalog import Catalog
 from funes_ls.indexer.facts import EventKind, FactPath, Facts, StoredEvent
 from funes_ls.indexer.facts_lines import key_hash
 from funes_ls.retrieval.blame import Document
+from funes_ls.retrieval.lineage import lineages_of, origin_order
 from funes_ls.retrieval.replay import History, replay
 from funes_ls.retrieval.same_file import with_sources
 
@@ -103,7 +105,7 @@ def _replayed(
 ) -> History:
     events = [
         event
-        for event in _once(facts.events_of(every, kinds=_KINDS))
+        for event in _once(facts.events_of(every, kinds=_KINDS), facts.catalog)
         if until_us is None or event.ts_us is None or event.ts_us <= until_us
     ]
     wanted = {one.path for one in facts.paths(ids)}
@@ -113,10 +115,15 @@ def _replayed(
     return replay(events, path_of=lambda event: name if event.path in wanted else event.path)
 
 
-def _once(events: Iterable[StoredEvent]) -> list[StoredEvent]:
-    """Leave out what sessions hold that were copied from others: the same turn did it once."""
-    seen: dict[object, StoredEvent] = {}
+def _once(events: Sequence[StoredEvent], catalog: Catalog) -> list[StoredEvent]:
+    """Leave out what forks and resumed sessions only copied: the same turn did it once."""
+    copies: dict[object, list[StoredEvent]] = defaultdict(list)
     for event in events:
         place = (event.turn_uuid, event.ts_us, event.block_idx, event.n, event.path)
-        seen.setdefault(place, event)
-    return list(seen.values())
+        copies[place].append(event)
+    sessions = {one.session_id for many in copies.values() if len(many) > 1 for one in many}
+    lineages = lineages_of(sessions, catalog)
+    return [
+        min(many, key=lambda one: origin_order(one.session_id, lineages))
+        for many in copies.values()
+    ]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from funes_ls.indexer.memory import Row
-from funes_ls.retrieval.lineage import Lineage
+from funes_ls.retrieval.lineage import Lineage, origin_order
 
 #: Shorter turn ids are counters that unrelated sessions share.
 _TELLING_ID = 8
@@ -81,19 +81,8 @@ def _folded(rows: Sequence[Row], members: list[int], lineages: Mapping[str, Line
 
 
 def _origin_order(row: Row, lineages: Mapping[str, Lineage]) -> tuple[object, ...]:
-    """Sort the session a passage was said in before the ones that copied it."""
-    lineage = lineages.get(row.session_id) or Lineage(session_id=row.session_id)
-    unknown = float("inf")
-    return (
-        lineage.subagent,
-        bool(lineage.parent_id),
-        unknown if lineage.started_us is None else lineage.started_us,
-        unknown if lineage.ended_us is None else lineage.ended_us,
-        row.session_id,
-        row.seq,
-        row.block_idx,
-        row.split_idx,
-    )
+    place = (row.seq, row.block_idx, row.split_idx)
+    return (*origin_order(row.session_id, lineages), *place)
 
 
 def _one_per_turn(passages: list[Folded]) -> list[Folded]:

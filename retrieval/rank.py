@@ -1,11 +1,8 @@
 """Orders the mixed candidates: priors, context, echoes, fold, rerank, age."""
 
-from collections.abc import Iterable
-
 import numpy as np
 from msgspec import Struct
 
-from funes_ls.indexer.catalog import Catalog
 from funes_ls.indexer.memory import MemoryView, Row
 from funes_ls.retrieval.answers import Explain
 from funes_ls.retrieval.artefact_files import file_factors
@@ -13,13 +10,11 @@ from funes_ls.retrieval.context import with_context
 from funes_ls.retrieval.echo import past_echoes
 from funes_ls.retrieval.fold import Folded, fold
 from funes_ls.retrieval.fuse import Pool, Scores
-from funes_ls.retrieval.lineage import Lineage, with_roots
+from funes_ls.retrieval.lineage import lineages_of
 from funes_ls.retrieval.plan import Plan
 from funes_ls.retrieval.prior import brevity_factors, prior_factors
 from funes_ls.retrieval.recency import age_factors
 from funes_ls.retrieval.rerank import Reranker
-
-_FURTHEST_ANCESTOR = 16
 
 
 class Ranked(Struct, frozen=True, kw_only=True):
@@ -74,32 +69,6 @@ def ranked(
         )
         for n in np.argsort(-final, kind="stable")
     ]
-
-
-def lineages_of(session_ids: Iterable[str], catalog: Catalog) -> dict[str, Lineage]:
-    """Return how sessions and their ancestors descend from one another."""
-    found: dict[str, Lineage] = {}
-    wanted = sorted(session_ids)
-    for _ in range(_FURTHEST_ANCESTOR):
-        sessions = [session for id_ in wanted if (session := catalog.session(id_)) is not None]
-        found.update(
-            (
-                one.session_id,
-                Lineage(
-                    session_id=one.session_id,
-                    cwd=one.cwd,
-                    subagent=one.subagent,
-                    parent_id=one.parent_id,
-                    started_us=one.started_us,
-                    ended_us=one.ended_us,
-                ),
-            )
-            for one in sessions
-        )
-        wanted = sorted({one.parent_id for one in sessions if one.parent_id} - found.keys())
-        if not wanted:
-            break
-    return with_roots(found.values())
 
 
 def _reranked(

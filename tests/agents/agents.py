@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -116,7 +117,11 @@ class Written(Struct, frozen=True, kw_only=True):
     turn_uuid: str
 
 
-class Agent(Struct, frozen=True, kw_only=True):
+class _Kind(ABCMeta, type(Struct)):
+    """What kinds of agents are made of; one that lacks a method cannot be made."""
+
+
+class Agent(Struct, metaclass=_Kind, frozen=True, kw_only=True):
     """A coding agent: where it is, how it is called, where it leaves its traces.
 
     Attributes:
@@ -136,23 +141,23 @@ class Agent(Struct, frozen=True, kw_only=True):
         """Return the folder of its program."""
         return INSTALLED / self.name / "node_modules" / ".bin"
 
+    @abstractmethod
     def prepare(self, place: Place, url: str) -> dict[str, str]:
         """Write what configuration it needs and return further variables."""
-        raise NotImplementedError
 
+    @abstractmethod
     def argv(
         self, prompt: str, *, url: str, resume: str, denied: bool, flags: Sequence[str]
     ) -> list[str]:
         """Return its arguments for one question without a terminal."""
-        raise NotImplementedError
 
+    @abstractmethod
     def written(self, trace: Path, call_id: str) -> Written:
         """Return where a call is in a trace that has it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def resumable(self, trace: Path) -> str:
         """Return what it calls the session of a trace."""
-        raise NotImplementedError
 
     def trace_with(self, place: Place, call_id: str) -> Path:
         """Return the one trace that holds a call."""

@@ -35,7 +35,7 @@ def us(second: int) -> int:
 
 
 def times(path: Path, lines: Sequence[str] | None = None) -> list[int | None]:
-    return list(GitEvidence(patience_s=20).line_times(path, lines))
+    return list(GitEvidence(patience_s=20).look(path, lines).times)
 
 
 def test_a_line_was_written_no_later_than_its_commit(repo: Repository) -> None:
@@ -57,9 +57,9 @@ def test_only_the_lines_asked_about(repo: Repository, git: GitEvidence) -> None:
     file = repo.write("a.py", "".join(f"line {n}\n" for n in range(100)))
     repo.commit(date=MON)
     repo.write("a.py", "".join(f"line {n}\n" for n in range(90)) + "last\n")
-    assert git.line_times(file, first=89, last=92) == (us(MON), us(MON), None)
-    assert git.line_times(file, first=200, last=300) == ()
-    assert git.line_times(file, [], 1, 0) == ()
+    assert git.look(file, first=89, last=92).times == (us(MON), us(MON), None)
+    assert git.look(file, first=200, last=300).times == ()
+    assert git.look(file, [], 1, 0).times == ()
 
 
 @pytest.mark.parametrize(("author", "committer"), [(MON, WED), (WED, MON)])
@@ -380,20 +380,20 @@ def test_large_files_are_asked_about_in_parts(repo: Repository, git: GitEvidence
     repo.write("a", "\n".join(lines) + "\n")
     repo.commit(date=TUE)
     shifted = ["new at the top", *lines]
-    assert git.line_times(file, shifted, 12_001, 12_004) == (us(MON), us(TUE), us(MON), us(MON))
-    assert git.line_times(file, shifted, 24_990, 25_001) == (us(MON),) * 12
-    assert git.line_times(file, shifted, 1, 2) == (None, us(MON))
+    assert git.look(file, shifted, 12_001, 12_004).times == (us(MON), us(TUE), us(MON), us(MON))
+    assert git.look(file, shifted, 24_990, 25_001).times == (us(MON),) * 12
+    assert git.look(file, shifted, 1, 2).times == (None, us(MON))
 
 
 def test_new_commits_are_seen(repo: Repository, git: GitEvidence) -> None:
     file = repo.write("a", "one\n")
     repo.commit(date=MON)
-    assert git.line_times(file, ["one", "two"]) == (us(MON), None)
+    assert git.look(file, ["one", "two"]).times == (us(MON), None)
     repo.write("a", "one\ntwo\n")
     repo.commit(date=TUE)
-    assert git.line_times(file, ["one", "two"]) == (us(MON), us(TUE))
+    assert git.look(file, ["one", "two"]).times == (us(MON), us(TUE))
     repo.git("checkout", "-q", "HEAD^")
-    assert git.line_times(file, ["one", "two"]) == (us(MON), None)
+    assert git.look(file, ["one", "two"]).times == (us(MON), None)
 
 
 def test_what_takes_too_long_is_there_for_the_next_question(repo: Repository) -> None:
@@ -407,7 +407,7 @@ def test_what_takes_too_long_is_there_for_the_next_question(repo: Repository) ->
     assert patient.look(file).is_complete
     git._patience_s = 20  # the same one, with time
     assert time.monotonic() < until
-    assert git.line_times(file)[0] == us(MON)
+    assert git.look(file).times[0] == us(MON)
 
 
 def test_nothing_takes_longer_than_it_may(repo: Repository) -> None:
@@ -420,7 +420,7 @@ def test_many_questions_at_once(repo: Repository, git: GitEvidence) -> None:
     files = [repo.write(f"{n}", f"one {n}\ntwo\n") for n in range(3)]
     repo.commit(date=MON)
     with ThreadPoolExecutor(12) as pool:
-        found = list(pool.map(git.line_times, files * 8))
+        found = list(pool.map(lambda one: git.look(one).times, files * 8))
     assert found == [(us(MON), us(MON))] * 24
 
 
@@ -431,6 +431,6 @@ def test_only_so_much_is_kept(
     files = [repo.write(f"{n}", f"{n}\n" * 9) for n in range(5)]
     repo.commit(date=MON)
     for file in [*files, *files, files[0], files[0]]:
-        assert git.line_times(file) == (us(MON),) * 9
+        assert git.look(file).times == (us(MON),) * 9
     assert len(git._known.values()) == 2
     assert [one.place.path for one in git._known.values()] == ["4", "0"]

@@ -67,7 +67,7 @@ def test_no_program_of_the_repository_is_run(
     for name in ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_ASKPASS", "GIT_SSH_COMMAND", "PAGER"):
         monkeypatch.setenv(name, str(trap.program))
     (repo.root / "b").write_text("changed\n" + text)
-    found = GitEvidence(patience_s=30).line_times(repo.root / "b")
+    found = GitEvidence(patience_s=30).look(repo.root / "b").times
     assert found[:2] == (None, (MON + 1) * 1_000_000 - 1)
     assert not trap.sprung.exists()
     # The trap is a good one: asked as anybody would, git runs it.
@@ -80,7 +80,7 @@ def test_nothing_is_written(repo: Repository) -> None:
     repo.commit(date=MON)
     os.utime(file, (MON, MON))  # git would refresh its index
     before = {one: one.stat().st_mtime_ns for one in repo.root.rglob("*")}
-    assert GitEvidence(patience_s=30).line_times(file)[0]
+    assert GitEvidence(patience_s=30).look(file).times[0]
     assert {one: one.stat().st_mtime_ns for one in repo.root.rglob("*")} == before
 
 
@@ -93,7 +93,7 @@ def test_a_program_beside_the_file_is_not_taken_for_git(
     (repo.root / "git").symlink_to(trap.program)
     monkeypatch.chdir(repo.root)
     monkeypatch.setenv("PATH", f".{os.pathsep}{os.pathsep}{os.environ['PATH']}")
-    assert GitEvidence(patience_s=30).line_times(file)[0]
+    assert GitEvidence(patience_s=30).look(file).times[0]
     assert not trap.sprung.exists()
 
 

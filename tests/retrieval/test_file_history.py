@@ -66,3 +66,28 @@ def test_what_is_read_anew_is_replayed_anew(memory: Memory) -> None:
     facts_tables.forget(memory.catalog, "writer")
     did(memory, "writer", 5, WROTE)
     assert authors(memory, histories, "/w/old.py") == ["writer-5"] * 2
+
+
+@pytest.mark.parametrize("original", ["a", "z"])
+def test_a_turn_that_a_fork_copied_is_of_the_session_it_comes_from(
+    funes_home: Path, original: str
+) -> None:
+    fork = "z" if original == "a" else "a"
+    sessions = [
+        Session(session_id=original, harness="claude_code", cwd="/w", started_us=1, ended_us=5),
+        Session(session_id=fork, harness="claude_code", cwd="/w", started_us=1, ended_us=9),
+    ]
+    rows = [said(one.session_id, 0, "Sum them up, please.") for one in sessions]
+    place = facts_tables.Provenance(
+        turn_uuid="same", seq=1, block_idx=0, ts_us=1, ask_turn_uuid="", reason_turn_uuid=""
+    )
+    with memory_of(funes_home, rows, sessions=sessions) as memory:
+        for one in sessions:
+            facts_tables.begin(memory.catalog, one.session_id, anew=False)
+            call = facts_tables.CallFacts(at=place, events=(WROTE,))
+            facts_tables.add(memory.catalog, one.session_id, [call])
+            facts_tables.finish(memory.catalog, one.session_id, b"")
+        document = Document(TEXT)
+        with memory.snapshot() as now:
+            blame_file(now, Histories(), document, Asked(path="/w/old.py"), key="m")
+    assert [claim and claim.event.session_id for claim in document.claims] == [original] * 2
