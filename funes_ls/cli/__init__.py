@@ -30,6 +30,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
+    if words and words[0] == "hook" and "-h" not in words and "--help" not in words:
+        from funes_ls.hook import main as hook  # a turn waits for it: no parser, no more than this
+
+        return hook(words[1:])
     from funes_ls.cli.parser import QUESTION_COMMANDS, build_parser, split_question
 
     if not words:

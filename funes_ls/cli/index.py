@@ -35,9 +35,7 @@ def index(args: argparse.Namespace, settings: Settings) -> int:
             hint="Name a path or `--harness H`, or pass `--yes` for every known place.",
         )
     with shown(quiet=args.quiet) as progress:
-        report = _from_engine(args, progress) if uses_engine(args, os.environ) else None
-        if report is None:
-            report = _in_this_process(args, settings, progress, person=person)
+        report = run(args, settings, progress, person=person)
     for line in warnings(report):
         notice(line, quiet=args.quiet)
     if args.json:
@@ -45,6 +43,20 @@ def index(args: argparse.Namespace, settings: Settings) -> int:
     else:
         render.write(summary(report))
     return 0
+
+
+def run(
+    args: argparse.Namespace, settings: Settings, progress: Progress, *, person: bool = False
+) -> "IndexReport":
+    """Index, by the engine where there is one; a `person` may be asked whether to go on.
+
+    Raises:
+        FunesError: it cannot be done.
+    """
+    report = _from_engine(args, progress) if uses_engine(args, os.environ) else None
+    if report is None:
+        report = _in_this_process(args, settings, progress, person=person)
+    return report
 
 
 def _in_this_process(

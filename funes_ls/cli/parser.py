@@ -25,6 +25,9 @@ _COMMANDS = {
     "parse": "keep",
     "model": "keep",
     "engine": "keep",
+    "add": "agents",
+    "remove": "agents",
+    "hook": "agents",
     "serve": "keep",
 }
 

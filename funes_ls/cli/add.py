@@ -1,0 +1,87 @@
+"""`funes add`: shows what would change, asks, reads the sessions there are, and changes it."""
+
+import argparse
+import os
+
+from funes_ls import render
+from funes_ls.cli import plans
+from funes_ls.cli.output import confirm, notice
+from funes_ls.install import apply
+from funes_ls.install.plan import Plan, wanted_for
+from funes_ls.install.registry import TITLES, setup_of
+
+
+def add(args: argparse.Namespace) -> int:
+    """Give an agent the memory; 1 when something could not be done."""
+    from funes_ls.cli import first_index
+
+    plans.refuse_unasked(args)
+    setup = setup_of(args.agent)
+    wanted = wanted_for(
+        args.agent, setup.PROGRAM, memory=_memory(args.memory), env=os.environ
+    )._replace(force=args.force)
+    plan = apply.plan_add(setup, wanted)
+    if args.dry_run:
+        return _show(args, plan, done=False)
+    is_first = not args.no_index and first_index.is_due(wanted, args.memory)
+    if is_first and not _may_read(args):
+        notice("Nothing was installed.", quiet=args.quiet)
+        return 1
+    if plan.steps and not plans.agreed(plan, args, f"Give {TITLES[args.agent]} this memory?"):
+        notice("Nothing was changed.", quiet=args.quiet)
+        return 1
+    if is_first:
+        first_index.read_words(args)
+    done = apply.add(setup, wanted)
+    left = first_index.vectors_left(args) if is_first else ""
+    return _show(args, done, done=True, vectors=left)
+
+
+def _memory(spec: str | None) -> str:
+    """Return how the memory is named from anywhere; "" is the local one.
+
+    Raises:
+        UsageError: there is no such memory.
+    """
+    if spec in (None, "", "local"):
+        return ""
+    from funes_ls.indexer.settings import load_settings
+    from funes_ls.memories import memory_path
+
+    return str(memory_path(load_settings(os.environ)[0], str(spec)).absolute())
+
+
+def _may_read(args: argparse.Namespace) -> bool:
+    return args.yes or confirm(
+        "There is no memory yet. Read the sessions of your agents into one now?", default=True
+    )
+
+
+def _show(args: argparse.Namespace, plan: Plan, *, done: bool, vectors: str = "") -> int:
+    code = 1 if plan.problems else 0
+    if args.json:
+        render.write_json(plans.as_object(args.agent, plan, done=done, vectors=vectors))
+        return code
+    if not done:
+        render.write("\n".join(plans.lines(plan)) or _nothing(args.agent))
+        return code
+    for line in plan.problems:
+        notice(f"funes: {line}")
+    said = [_summary(args.agent, plan), vectors, *plan.notes, *plans.by_hand(plan)]
+    render.write("\n".join(filter(None, said)))
+    return code
+
+
+def _summary(agent: str, plan: Plan) -> str:
+    title = TITLES[agent]
+    if plan.problems:
+        return f"{title} is not set up whole."
+    if plan.by_hand:
+        return ""
+    if not plan.steps:
+        return _nothing(agent)
+    return f"{title} has this memory from its next session on; `funes remove {agent}` undoes it."
+
+
+def _nothing(agent: str) -> str:
+    return f"{TITLES[agent]} has this memory already; there is nothing to change."

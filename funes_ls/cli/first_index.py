@@ -1,0 +1,148 @@
+"""The first look at a person's sessions, as a part of `funes add`: words at once, vectors later."""
+
+import argparse
+import os
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from funes_ls.cli.asking import START_S, uses_engine
+from funes_ls.cli.output import counted, notice
+from funes_ls.cli.progress import duration, shown
+from funes_ls.engine.client import EngineError, connect
+from funes_ls.indexer.errors import FunesError, UsageError
+from funes_ls.indexer.home import home_dir
+from funes_ls.install.plan import Wanted
+
+if TYPE_CHECKING:
+    from funes_ls.index_run import IndexReport
+
+#: How long vectors are watched for an estimate of all of them.
+_LOOK_S = 12.0
+_TICK_S = 0.5
+
+
+def is_due(wanted: Wanted, memory: str | None) -> bool:
+    """Return whether the agent is to recall from the local memory, and there is none yet."""
+    is_local = memory in (None, "", "local")
+    return is_local and not (wanted.funes_home / "memory" / "catalog.db").exists()
+
+
+def read_words(args: argparse.Namespace) -> None:
+    """Make every session that is there findable by words.
+
+    Raises:
+        FunesError: they cannot be read.
+    """
+    from funes_ls.cli import index
+    from funes_ls.indexer.settings import load_settings
+
+    words = argparse.Namespace(
+        target="",
+        harness="",
+        limit=None,
+        words_only=True,
+        no_thinking=False,
+        yes=False,
+        quiet=args.quiet,
+        no_engine=args.no_engine,
+    )
+    settings, _ = load_settings(os.environ)
+    try:
+        with shown(quiet=args.quiet) as progress:
+            report = index.run(words, settings, progress)
+    except UsageError as exc:
+        if exc.kind != "no_source":
+            raise
+        _begin_empty()
+        notice("There are no sessions yet; the memory fills as you work.", quiet=args.quiet)
+        return
+    notice(_said(report), quiet=args.quiet)
+
+
+def _said(report: "IndexReport") -> str:
+    read = f"{counted(report.sessions, 'session')} read, {counted(report.chunks, 'chunk')}"
+    return f"{read} findable by words."
+
+
+def _begin_empty() -> None:
+    """Make a memory with nothing in it: from now on its engine may look for sessions."""
+    from funes_ls.indexer.lock import writer_lock
+    from funes_ls.indexer.memory import open_memory
+    from funes_ls.indexer.settings import load_settings
+
+    settings, _ = load_settings(os.environ)
+    with writer_lock(settings.home, wait_s=START_S):
+        open_memory(settings.memory_dir, derived=settings.home / "derived", writable=True).close()
+
+
+def vectors_left(args: argparse.Namespace) -> str:
+    """Have the engine go on with vectors; return how long they will take, as far as is known."""
+    if not uses_engine(args, os.environ):
+        return "`funes index` adds the vectors, which find what other words say."
+    try:
+        return _estimated(args)
+    except FunesError as exc:
+        notice(f"funes: {exc.message}", quiet=args.quiet)
+        return "`funes index` adds the vectors, which find what other words say."
+
+
+def _estimated(args: argparse.Namespace) -> str:
+    """Watch the first vectors come, long enough to tell when the last ones will."""
+    with shown(quiet=args.quiet) as progress:
+        look = _Look(progress)
+        with connect(home_dir(os.environ), client="cli", wait_s=START_S, env=os.environ) as engine:
+            look.cancel = engine.cancel
+            try:
+                report = engine.request(
+                    "funes/index", {}, timeout_s=look.LIMIT_S, on_progress=look.take
+                )
+            except EngineError as exc:
+                if exc.kind != "cancelled":
+                    raise
+                return look.said()
+    if report["stopped"] == "no_model":
+        return str(report["note"])
+    left = int(report["words_only"])
+    return "" if not left else f"{counted(left, 'chunk')} get their vectors in the background."
+
+
+class _Look:
+    """Takes the engine's progress and ends the watching when there is an estimate."""
+
+    LIMIT_S = 1e6
+
+    def __init__(self, progress: Any) -> None:
+        self._progress = progress
+        self._since: float | None = None
+        self._event: Any = None
+        self.cancel: Any = None
+
+    def take(self, value: Any) -> None:
+        import msgspec
+
+        from funes_ls.indexer.progress import IndexEvent
+
+        if not value.get("event"):
+            return
+        event = msgspec.convert(value["event"], IndexEvent)
+        self._progress(event)
+        if event.phase != "vectors":
+            return
+        self._event = event
+        now = time.monotonic()
+        self._since = self._since or now
+        if now - self._since >= _LOOK_S:
+            with suppress(FunesError):
+                self.cancel()
+
+    def said(self) -> str:
+        event = self._event
+        if event is None:
+            return ""
+        left = counted(max(event.total - event.done, 0), "chunk")
+        about = f", for about {duration(event.eta_s)} more" if event.eta_s else ""
+        return (
+            f"{left} get their vectors in the background{about}; "
+            "`funes engine status` shows how far they are."
+        )

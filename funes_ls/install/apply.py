@@ -1,0 +1,187 @@
+"""Carries a plan out, one at a time on this machine, and writes down what turns it back."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from funes_ls.indexer.home import make_private
+from funes_ls.install import entries, files, record
+from funes_ls.install.plan import Change, Command, Plan, Setup, Wanted
+
+_COMMAND_S = 90.0
+_LOCK_S = 30.0
+_REASON_CHARS = 300
+
+
+def plan_add(setup: Setup, wanted: Wanted) -> Plan:
+    """Return what adding would do; what cannot be written is a problem, not a step."""
+    return _writable(setup.add(wanted))
+
+
+def plan_remove(setup: Setup, wanted: Wanted) -> Plan:
+    """Return what removing would do: files that nobody changed since become what they were."""
+    noted = record.load(wanted.folder)
+    rest = setup.remove(wanted._replace(created=noted.created))
+    restored, done = _restoring(noted)
+    steps = [step for step in rest.steps if not _covered(step, done)]
+    return _writable(rest._replace(steps=(*steps, *restored)))
+
+
+def _restoring(noted: record.Record) -> tuple[list[Change], set[Path]]:
+    """Return what turns files back, and all that are or will be as they were before."""
+    steps: list[Change] = []
+    done: set[Path] = set()
+    for path in map(Path, noted.files):
+        with suppress(files.ConfigError):
+            now = files.read(path)
+            is_known, original = noted.original(path, now)
+            if is_known:
+                done.add(path)
+            if is_known and now != original:
+                steps.append(Change(path, lambda _now, original=original: original))  # type: ignore[misc]  # a default keeps the contents of this round
+    return steps, done
+
+
+def _covered(step: Change | Command, done: set[Path]) -> bool:
+    if isinstance(step, Change):
+        return step.path in done
+    return bool(step.touches) and done.issuperset(step.touches)
+
+
+def _writable(plan: Plan) -> Plan:
+    """Return a plan whose files can be written; the others are problems."""
+    problems: list[str] = []
+    for step in plan.steps:
+        paths = [step.path] if isinstance(step, Change) else step.touches
+        for path in paths:
+            try:
+                files.refuse_if_fixed(path)
+            except files.ConfigError as exc:
+                problems.append(str(exc))
+    if not problems:
+        return plan
+    return plan._replace(steps=(), problems=(*plan.problems, *dict.fromkeys(problems)))
+
+
+def add(setup: Setup, wanted: Wanted) -> Plan:
+    """Add and return what was done; its problems say what was not.
+
+    Raises:
+        ConfigError: a step failed; what was done before it is written down and can be removed.
+    """
+    with _alone(wanted.funes_home):
+        plan = plan_add(setup, wanted)
+        if not plan.steps:
+            return plan
+        make_private(wanted.folder)
+        earlier = record.load(wanted.folder)
+        before = record.look(setup.tracked(wanted), setup.trees(wanted), earlier)
+        created = entries.containers(setup.our_entries(wanted), lambda path: before.files.get(path))
+        try:
+            for step in plan.steps:
+                perform(step, wanted)
+        finally:
+            paths = dict.fromkeys([*before.files, *setup.tracked(wanted)])
+            record.save(wanted.folder, record.after(before, paths, earlier, created))
+        left = setup.add(wanted._replace(force=False)).steps
+    if left:
+        lines = [f"It did not take: {' '.join(describe(step))}" for step in left]
+        return plan._replace(problems=(*plan.problems, *lines))
+    return plan
+
+
+def remove(setup: Setup, wanted: Wanted) -> Plan:
+    """Remove and return what was done; a step that fails does not stop the others."""
+    with _alone(wanted.funes_home):
+        plan = plan_remove(setup, wanted)
+        problems = list(plan.problems)
+        for step in plan.steps:
+            try:
+                perform(step, wanted)
+            except files.ConfigError as exc:
+                problems.append(str(exc))
+        if not problems:
+            noted = record.load(wanted.folder)
+            for folder in (*setup.trees(wanted), wanted.folder):
+                files.delete_tree(folder)
+            record.drop_empty_folders(noted)
+            with suppress(OSError):
+                wanted.folder.parent.rmdir()
+    return plan._replace(problems=tuple(problems))
+
+
+def perform(step: Change | Command, wanted: Wanted) -> None:
+    """Carry one step out.
+
+    Raises:
+        ConfigError: it failed.
+    """
+    if isinstance(step, Command):
+        _run(step, wanted)
+        return
+    now = files.read(step.path)
+    new = step.edit(now)
+    if new == now:
+        return
+    if new is None:
+        files.delete(step.path)
+    else:
+        files.write(step.path, new, mode=step.mode)
+
+
+def _run(step: Command, wanted: Wanted) -> None:
+    shown = " ".join(describe(step))
+    try:
+        ran = subprocess.run(
+            step.argv,
+            cwd=wanted.user_home if wanted.user_home.is_dir() else None,
+            env=dict(wanted.env),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_COMMAND_S,
+        )
+    except subprocess.TimeoutExpired as exc:
+        raise files.ConfigError(f"`{shown}` did not end within {_COMMAND_S:g} s.") from exc
+    except OSError as exc:
+        raise files.ConfigError(f"`{shown}` cannot be run ({exc.strerror or exc}).") from exc
+    if ran.returncode:
+        said = (ran.stderr.strip() or ran.stdout.strip()).decode("utf-8", "replace")
+        reason = " ".join(said.split())[-_REASON_CHARS:]
+        raise files.ConfigError(
+            f"`{shown}` failed (exit {ran.returncode}){f': {reason}' if reason else '.'}"
+        )
+
+
+def describe(step: Change | Command) -> list[str]:
+    """Return a step as words of a command line."""
+    import shlex
+
+    if isinstance(step, Command):
+        return [shlex.quote(Path(step.argv[0]).name), *map(shlex.quote, step.argv[1:])]
+    return ["write", str(step.path)]
+
+
+@contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    """Hold the lock of everything that changes agents for this home.
+
+    Raises:
+        ConfigError: another process has held it for long, or it cannot be made.
+    """
+    from filelock import FileLock, Timeout
+
+    try:
+        make_private(home / "run")
+        lock = FileLock(home / "run" / "agents.lock", timeout=_LOCK_S)
+        lock.acquire()
+    except Timeout as exc:
+        raise files.ConfigError(
+            "Another `funes add` or `funes remove` is under way.", hint="Run this again after it."
+        ) from exc
+    except OSError as exc:
+        raise files.ConfigError(f"Cannot write under {home} ({exc.strerror or exc}).") from exc
+    try:
+        yield
+    finally:
+        lock.release()
