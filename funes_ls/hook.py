@@ -21,7 +21,7 @@ _MOST_BYTES = 8 << 20
 _PIECE_BYTES = 1 << 16
 _STDIN_S = 1.0
 #: How long an engine that listens may take to read two short messages.
-_SEND_S = 0.05
+_SEND_S = 0.03
 #: How long the process that starts an engine waits for it.
 _START_S = 20.0
 _TOUCH_S = 10.0

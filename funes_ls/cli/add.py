@@ -30,10 +30,9 @@ def add(args: argparse.Namespace) -> int:
     if plan.steps and not plans.agreed(plan, args, f"Give {TITLES[args.agent]} this memory?"):
         notice("Nothing was changed.", quiet=args.quiet)
         return 1
-    if is_first:
-        first_index.read_words(args)
+    wants_vectors = is_first and first_index.read_words(args)
     done = apply.add(setup, wanted)
-    left = first_index.vectors_left(args) if is_first else ""
+    left = first_index.vectors_left(args) if wants_vectors else ""
     return _show(args, done, done=True, vectors=left)
 
 

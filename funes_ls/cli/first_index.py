@@ -10,7 +10,7 @@ from funes_ls.cli.asking import START_S, uses_engine
 from funes_ls.cli.output import counted, notice
 from funes_ls.cli.progress import duration, shown
 from funes_ls.engine.client import EngineError, connect
-from funes_ls.indexer.errors import FunesError, UsageError
+from funes_ls.indexer.errors import FunesError
 from funes_ls.indexer.home import home_dir
 from funes_ls.install.plan import Wanted
 
@@ -28,8 +28,8 @@ def is_due(wanted: Wanted, memory: str | None) -> bool:
     return is_local and not (wanted.funes_home / "memory" / "catalog.db").exists()
 
 
-def read_words(args: argparse.Namespace) -> None:
-    """Make every session that is there findable by words.
+def read_words(args: argparse.Namespace) -> bool:
+    """Make every session that is there findable by words; return whether there are any.
 
     Raises:
         FunesError: they cannot be read.
@@ -51,13 +51,14 @@ def read_words(args: argparse.Namespace) -> None:
     try:
         with shown(quiet=args.quiet) as progress:
             report = index.run(words, settings, progress)
-    except UsageError as exc:
+    except FunesError as exc:
         if exc.kind != "no_source":
             raise
         _begin_empty()
         notice("There are no sessions yet; the memory fills as you work.", quiet=args.quiet)
-        return
+        return False
     notice(_said(report), quiet=args.quiet)
+    return True
 
 
 def _said(report: "IndexReport") -> str:

@@ -93,20 +93,7 @@ _NOT_HERE = f"Claude Code is not installed here (`{INSTALL}`); once it is, run w
 
 def _own_files(wanted: Wanted) -> list[Change]:
     """Return the writing of our files that are not there or differ."""
-    hooks = {
-        event: [
-            {
-                "hooks": [
-                    {
-                        "type": "command",
-                        "command": hook_script.command(wanted, event),
-                        "timeout": _HOOK_S,
-                    }
-                ]
-            }
-        ]
-        for event in _EVENTS
-    }
+    hooks = {event: [hook_script.block(wanted, event, _HOOK_S)] for event in _EVENTS}
     about = "Tells funes when a session has grown."
     market = {
         "name": _MARKET,
@@ -116,12 +103,12 @@ def _own_files(wanted: Wanted) -> list[Change]:
     plugin = {"name": "funes", "version": "1.0.0", "description": about}
     folder = wanted.folder
     changes = [
-        hook_script.script(wanted),
         _json(folder / "plugin" / "hooks" / "hooks.json", {"hooks": hooks}),
         _json(folder / "plugin" / ".claude-plugin" / "plugin.json", plugin),
         _json(folder / ".claude-plugin" / "marketplace.json", market),
     ]
-    return [change for change in changes if _differs(change) or wanted.force]
+    due = [change for change in changes if _differs(change) or wanted.force]
+    return [*hook_script.writing(wanted), *due]
 
 
 def _is_plugin_new(wanted: Wanted, own: list[Change]) -> bool:

@@ -2,8 +2,11 @@
 
 import os
 import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from funes_ls.install import files
 from funes_ls.install.plan import Change, Wanted, holding
 
 #: Where else the program is looked for, should it have moved.
@@ -25,6 +28,40 @@ def command(wanted: Wanted, event: str) -> str:
     """Return the line by which a hook runs the script, as a shell reads it."""
     path = str(script_path(wanted))
     return f'"{path}" {event}' if os.name == "nt" else f"{shlex.quote(path)} {event}"
+
+
+def writing(wanted: Wanted) -> list[Change]:
+    """Return the writing of the script where it is not there or differs."""
+    change = script(wanted)
+    now = files.read(change.path)
+    return [change] if wanted.force or change.edit(now) != now else []
+
+
+def block(wanted: Wanted, event: str, limit_s: int) -> dict[str, Any]:
+    """Return a hook as Claude Code and Codex write it."""
+    hook = {"type": "command", "command": command(wanted, event), "timeout": limit_s}
+    return {"hooks": [hook]}
+
+
+def runs_ours(wanted: Wanted) -> Callable[[Any], bool]:
+    """Return what tells a hook of ours from others: it runs our script and nothing else."""
+    own = str(script_path(wanted))
+
+    def is_ours(value: Any) -> bool:
+        hooks = value.get("hooks") if isinstance(value, dict) else None
+        if not hooks or not isinstance(hooks, list):
+            return False
+        return all(isinstance(one, dict) and _program(one.get("command")) == own for one in hooks)
+
+    return is_ours
+
+
+def _program(line: Any) -> str:
+    try:
+        words = shlex.split(line) if isinstance(line, str) else []
+    except ValueError:
+        return ""
+    return words[0] if words else ""
 
 
 def _shell(wanted: Wanted) -> str:

@@ -6,11 +6,22 @@ from typing import cast
 from funes_ls.install.plan import Setup
 
 #: Agent -> how people call it, in order of help.
-TITLES = {"claude": "Claude Code"}
-#: Agents that are not in a module of their own name.
-_MODULES: dict[str, str] = {}
+TITLES = {
+    "claude": "Claude Code",
+    "codex": "Codex",
+    "pi": "pi",
+    "hermes": "Hermes",
+    "vscode": "VS Code",
+    "cursor": "Cursor",
+    "generic": "The agent",
+}
+#: Those that have no module of their own: members of `editors`.
+_EDITORS = ("vscode", "cursor", "generic")
 
 
 def setup_of(agent: str) -> Setup:
     """Return how an agent is given a memory."""
-    return cast(Setup, import_module(f"funes_ls.install.{_MODULES.get(agent, agent)}"))
+    if agent in _EDITORS:
+        editors = import_module("funes_ls.install.editors")
+        return cast(Setup, getattr(editors, agent.upper()))
+    return cast(Setup, import_module(f"funes_ls.install.{agent}"))
