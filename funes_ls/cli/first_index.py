@@ -58,7 +58,7 @@ def read_words(args: argparse.Namespace) -> bool:
         notice("There are no sessions yet; the memory fills as you work.", quiet=args.quiet)
         return False
     notice(_said(report), quiet=args.quiet)
-    return True
+    return report.chunks > 0
 
 
 def _said(report: "IndexReport") -> str:

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from funes_ls.indexer.home import make_private
-from funes_ls.install import entries, files, record
+from funes_ls.install import files, record
 from funes_ls.install.plan import Change, Command, Plan, Setup, Wanted
 
 _COMMAND_S = 90.0
@@ -77,7 +77,7 @@ def add(setup: Setup, wanted: Wanted) -> Plan:
         make_private(wanted.folder)
         earlier = record.load(wanted.folder)
         before = record.look(setup.tracked(wanted), setup.trees(wanted), earlier)
-        created = entries.containers(setup.our_entries(wanted), lambda path: before.files.get(path))
+        created = setup.containers(wanted, before.files.get)
         try:
             for step in plan.steps:
                 perform(step, wanted)

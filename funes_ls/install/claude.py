@@ -7,6 +7,7 @@ Source: commands, files and events as observed on version 2.1.332.
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,11 @@ def our_entries(wanted: Wanted) -> list[Entry]:
         Entry(_plugins(wanted), ("plugins", _PLUGIN)),
         Entry(_markets(wanted), (_MARKET,)),
     ]
+
+
+def containers(wanted: Wanted, read: Callable[[Path], bytes | None]) -> set[str]:
+    """Return what around our entries is not there yet."""
+    return entries.containers(our_entries(wanted), read)
 
 
 def add(wanted: Wanted) -> Plan:

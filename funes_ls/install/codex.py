@@ -6,6 +6,7 @@ Source: commands, files and events as observed on version 0.171.0.
 """
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,11 @@ def our_entries(wanted: Wanted) -> list[Entry]:
     return [
         Entry(_hooks(wanted), ("hooks", event), hook_script.runs_ours(wanted)) for event in _EVENTS
     ]
+
+
+def containers(wanted: Wanted, read: Callable[[Path], bytes | None]) -> set[str]:
+    """Return what around our entries is not there yet."""
+    return entries.containers(our_entries(wanted), read)
 
 
 def add(wanted: Wanted) -> Plan:

@@ -45,6 +45,10 @@ class Editor:
         """Return our server in each file."""
         return [Entry(path, (self._key, _SERVER)) for path in self._paths(wanted)]
 
+    def containers(self, wanted: Wanted, read: Callable[[Path], bytes | None]) -> set[str]:
+        """Return what around our server is not there yet."""
+        return entries.containers(self.our_entries(wanted), read)
+
     def add(self, wanted: Wanted) -> Plan:
         """Return what puts the server in, or its JSON where nothing is found to put it in."""
         paths = self._paths(wanted)

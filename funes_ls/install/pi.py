@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import subprocess
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.resources import files as resources
 from pathlib import Path
@@ -50,6 +51,11 @@ def _is_ours(value: Any, wanted: Wanted) -> bool:
         folder = _settings(wanted).parent / Path(source).expanduser()
         return folder.resolve() == wanted.folder.resolve()
     return False
+
+
+def containers(wanted: Wanted, read: Callable[[Path], bytes | None]) -> set[str]:
+    """Return what around our entries is not there yet."""
+    return entries.containers(our_entries(wanted), read)
 
 
 def add(wanted: Wanted) -> Plan:

@@ -5,12 +5,9 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from funes_ls.indexer.home import home_dir
-
-if TYPE_CHECKING:
-    from funes_ls.install.entries import Entry
 
 
 class Change(NamedTuple):
@@ -113,8 +110,8 @@ class Setup(Protocol):
     def tracked(self, wanted: Wanted) -> list[Path]:
         """Return files of the agent's that adding may change."""
 
-    def our_entries(self, wanted: Wanted) -> "list[Entry]":
-        """Return our entries in JSON files of the agent's."""
+    def containers(self, wanted: Wanted, read: Callable[[Path], bytes | None]) -> set[str]:
+        """Return what our entries are put into and is not there yet, by names of its own."""
 
     def trees(self, wanted: Wanted) -> list[Path]:
         """Return folders in the agent's place that are ours alone."""
