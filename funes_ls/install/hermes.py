@@ -93,11 +93,9 @@ def _with_ours(text: str, wanted: Wanted) -> str:
     text = yaml.with_member(text, "mcp_servers", _SERVER, _merged(text, wanted))
     for event in _EVENTS:
         hook = _hook(wanted, event)
-        hooks = yaml.parsed(text).get("hooks") or {}
-        listed = (hooks.get(event) if isinstance(hooks, dict) else None) or []
-        if not any(
-            isinstance(one, dict) and one.get("command") == hook["command"] for one in listed
-        ):
+        hooks = yaml.parsed(text).get("hooks")
+        listed = hooks.get(event) if isinstance(hooks, dict) else None
+        if not any(map(_running(hook["command"]), listed if isinstance(listed, list) else [])):
             text = yaml.with_item(text, "hooks", event, hook)
     return text
 
@@ -193,15 +191,13 @@ def _without_ours(text: str, wanted: Wanted) -> str:
 
     text = yaml.without_member(text, "mcp_servers", _SERVER, prune=is_created("mcp_servers"))
     for event in _EVENTS:
-        command = hook_script.command(wanted, event)
-        prune = is_created(f"hooks.{event}") + (
-            is_created(f"hooks.{event}") and is_created("hooks")
-        )
-        text = yaml.without_items(
-            text,
-            "hooks",
-            event,
-            lambda one, command=command: isinstance(one, dict) and one.get("command") == command,  # type: ignore[misc]  # a default keeps the command of this round
-            prune=prune,
-        )
+        prune = 0
+        if is_created(f"hooks.{event}"):
+            prune = 2 if is_created("hooks") else 1
+        is_ours = _running(hook_script.command(wanted, event))
+        text = yaml.without_items(text, "hooks", event, is_ours, prune=prune)
     return text
+
+
+def _running(command: str) -> Callable[[Any], bool]:
+    return lambda one: isinstance(one, dict) and one.get("command") == command

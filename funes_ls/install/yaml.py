@@ -5,6 +5,7 @@ must say what the text said before and the change, nothing else.
 """
 
 import json
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -110,7 +111,9 @@ def without_member(text: str, outer: str, name: str, *, prune: bool = False) -> 
     return _cut(text, key.start_mark.line, _last_line(value), wanted, outer)
 
 
-def without_items(text: str, outer: str, name: str, is_ours: Any, *, prune: int = 0) -> str:
+def without_items(
+    text: str, outer: str, name: str, is_ours: Callable[[Any], bool], *, prune: int = 0
+) -> str:
     """Return the text without some items of the list `outer.name`.
 
     Args:
