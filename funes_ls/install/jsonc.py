@@ -209,14 +209,13 @@ def _inserted(text: str, node: Node, value: Any, *, key: str | None = None) -> s
     end = node.start + 1 + len(inner.rstrip(_SPACE))
     line = _newline(text)
     lead = f"{line}{indent}" if spread else " " if node.members else ""
-    # After a comment that runs to the end of its line something stands on a line of its own.
-    tail = f"{line}{outer}" if spread and "\n" not in text[end : node.end] else ""
     last = node.members[-1] if node.members else None
     if last is None:
+        tail = f"{line}{outer}" if "\n" not in text[end : node.end] else ""
         return text[:end] + lead + body + tail + text[end:]
     if last.comma is not None:  # commas stand after last members here
-        return text[:end] + lead + body + "," + tail + text[end:]
-    return text[: last.node.end] + "," + text[last.node.end : end] + lead + body + tail + text[end:]
+        return text[:end] + lead + body + "," + text[end:]
+    return text[: last.node.end] + "," + text[last.node.end : end] + lead + body + text[end:]
 
 
 def _cut(text: str, node: Node, goes: list[bool]) -> str:
