@@ -22,7 +22,7 @@ from funes_ls.indexer.catalog_filters import SessionFilter as SessionFilter  # f
 from funes_ls.indexer.catalog_filters import conditions, last_name, like
 from funes_ls.indexer.catalog_records import Session as Session
 from funes_ls.indexer.catalog_records import Source as Source
-from funes_ls.indexer.catalog_schema import connect, failure, is_sound
+from funes_ls.indexer.catalog_schema import connect, empty_log, failure, is_sound, rewrite
 from funes_ls.indexer.model import TIERS, Chunk, Problem, path_text
 
 QUEUED, MOVING = 0, 1
@@ -518,6 +518,16 @@ class Catalog:
             # As a script: `execute` stops this statement after its first page.
             self._db.executescript("PRAGMA incremental_vacuum")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def rewrite(self) -> None:
+        """Write the file anew without what was deleted; `empty_log` is due then."""
+        with self._lock:
+            rewrite(self._db, self.path)
+
+    def empty_log(self) -> bool:
+        """Empty the log of changes, which has old pages; False while a reader needs them."""
+        with self._lock:
+            return empty_log(self._db, self.path)
 
     def _put(self, table: str, fields: Sequence[str], value: Struct) -> None:
         values = [getattr(value, field) for field in fields[:-1]]

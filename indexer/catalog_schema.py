@@ -12,6 +12,8 @@ from funes_ls.indexer.facts_schema import SCHEMA as _FACTS
 #: Number of the catalog's layout; a higher one is refused.
 FORMAT = 1
 _BUSY_S = 10.0
+#: Whoever empties the log asks again after so long.
+_LOG_BUSY_MS = 50
 _WRITER_CACHE_KB, _READER_CACHE_KB = 32_768, 1_024
 #: Few, large checkpoints: with the usual 1000 pages they take more time than the rows.
 _CHECKPOINT_PAGES = 16_000
@@ -93,6 +95,26 @@ def is_sound(db: sqlite3.Connection) -> bool:
         return bool(db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
     except sqlite3.Error:
         return False
+
+
+def rewrite(db: sqlite3.Connection, path: Path | None) -> None:
+    """Write a catalog anew without what was deleted; what is deleted later is wiped at once."""
+    try:
+        db.execute("PRAGMA secure_delete = ON")
+        db.execute("VACUUM")
+    except sqlite3.Error as exc:
+        raise failure(path, exc) from exc
+
+
+def empty_log(db: sqlite3.Connection, path: Path | None) -> bool:
+    """Empty a catalog's log of changes; return False while somebody still reads from it."""
+    try:
+        db.execute(f"PRAGMA busy_timeout = {_LOG_BUSY_MS}")
+        busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        db.execute(f"PRAGMA busy_timeout = {int(_BUSY_S * 1000)}")
+    except sqlite3.Error as exc:
+        raise failure(path, exc) from exc
+    return not busy
 
 
 def suspect_mark(path: Path) -> Path:

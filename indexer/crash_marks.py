@@ -6,7 +6,7 @@ whose reading the process was killed. Twice in a row, and the trace is passed ov
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -114,6 +114,16 @@ class CrashMarks:
             fresh = path.with_suffix(".new")
             fresh.write_bytes(msgspec.json.encode(latest))
             fresh.replace(path)
+
+
+def drop_marks(run_dir: Path, keys: Collection[str]) -> None:
+    """Let nothing be kept of some traces; a writer of this home may be open."""
+    path = run_dir / _COUNTS
+    with suppress(OSError, msgspec.MsgspecError):
+        crashes = msgspec.json.decode(path.read_bytes(), type=list[_Crash])
+        left = [crash for crash in crashes if crash.mark.key not in keys]
+        if len(left) < len(crashes):
+            path.write_bytes(msgspec.json.encode(left))
 
 
 def _mark_of(unit: Unit) -> _Mark:

@@ -5,10 +5,11 @@ share, so nothing of ours is kept in it. See docs/design.md, "Rows".
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from msgspec import Struct
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _log = logging.getLogger(__name__)
+Read = TypeVar("Read")
 TABLE = "chunks"
 STAMP_KEY = b"embedding_model"
 _INTEGERS = frozenset({"seq", "block_idx", "split_idx"})
@@ -34,6 +36,8 @@ ROW_COLUMNS = tuple(name for name in COLUMNS if name != "vector")
 _LATER = ("harness", "repo")
 _NULLABLE = frozenset({"parent_uuid", "tool_name"})
 _MANY = 1000
+#: Rows written anew at a time.
+_REWRITE_ROWS = 8192
 #: What an open table may keep of indexes, and of versions: each one that is written is kept until
 #: there is no more room, and by itself lancedb gives them 7 GB.
 _INDEX_CACHE_BYTES, _METADATA_CACHE_BYTES = 64 << 20, 16 << 20
@@ -185,7 +189,7 @@ class Dataset:
 
     def count(self) -> int:
         """Return how many rows there are."""
-        return int(self._table.count_rows())
+        return self._read(lambda table: int(table.count_rows()))
 
     def refresh(self) -> None:
         """Read the newest version from now on."""
@@ -257,8 +261,10 @@ class Dataset:
 
     def scan(self, columns: Sequence[str], *, batch_rows: int = 8192) -> "Iterator[pa.RecordBatch]":
         """Give every row, some columns of it, in batches and the order they were added."""
-        query = self._table.search().select([name for name in columns if name in self._names])
-        yield from query.to_batches(batch_size=batch_rows)
+        wanted = [name for name in columns if name in self._names]
+        yield from self._read(
+            lambda table: table.search().select(wanted).to_batches(batch_size=batch_rows)
+        )
 
     def scan_rows(self, *, batch_rows: int = 4096) -> Iterator[list[Chunk]]:
         """Give every row without its vector, in batches."""
@@ -268,7 +274,7 @@ class Dataset:
     def take(self, offsets: Sequence[int], columns: Sequence[str]) -> "pa.Table":
         """Return rows by their place in the dataset, some columns of them, in no fixed order."""
         wanted = [name for name in columns if name in self._names]
-        return self._table.take_offsets(list(offsets)).select(wanted).to_arrow()
+        return self._read(lambda table: table.take_offsets(list(offsets)).select(wanted).to_arrow())
 
     def nearest(
         self,
@@ -286,10 +292,14 @@ class Dataset:
             where: SQL condition on the columns, applied before the cut.
             refine: Candidates re-ranked exactly, as a multiple of k, where an index is used.
         """
-        query = self._table.search(vector, vector_column_name="vector").metric("cosine")
-        if where:
-            query = query.where(where, prefilter=True)
-        table = query.refine_factor(refine).limit(k).select(["id", "_distance"]).to_arrow()
+
+        def ask(table: Any) -> "pa.Table":
+            query = table.search(vector, vector_column_name="vector").metric("cosine")
+            if where:
+                query = query.where(where, prefilter=True)
+            return query.refine_factor(refine).limit(k).select(["id", "_distance"]).to_arrow()
+
+        table = self._read(ask)
         pairs = zip(table["id"].to_pylist(), table["_distance"].to_pylist(), strict=True)
         return [(id_, 1.0 - distance) for id_, distance in pairs]
 
@@ -300,6 +310,65 @@ class Dataset:
             self._table.optimize(cleanup_older_than=timedelta(seconds=max(keep_s, 1.0)))
         except Exception as exc:  # see `state`
             raise _disk(self.path, exc) from exc
+
+    def rewrite(self, *, told: Callable[[int], None]) -> None:
+        """Write every row anew and remove all other files: nothing of a row that left is kept.
+
+        Readers of older versions go on with the new one. A kill leaves the old version whole.
+
+        Args:
+            told: Told how many rows have been read, now and then; what it raises ends the rewriting
+                and leaves everything as it was.
+
+        Raises:
+            BackendError: kind `disk`: it could not be written.
+        """
+        import pyarrow as pa
+
+        refused: list[BaseException] = []
+
+        def batches() -> "Iterator[pa.RecordBatch]":
+            done = 0
+            for batch in self.scan(self._table.schema.names, batch_rows=_REWRITE_ROWS):
+                done += len(batch)
+                try:
+                    told(done)
+                except BaseException as exc:  # it comes back as another one from native code
+                    refused.append(exc)
+                    raise
+                yield batch
+
+        try:
+            rows = pa.RecordBatchReader.from_batches(self._table.schema, batches())
+            self._table.add(rows, mode="overwrite")
+            self._index_ids()
+            self.keep_newest()
+        except Exception as exc:  # see `state`
+            raise refused[0] if refused else _disk(self.path, exc) from exc
+
+    def keep_newest(self) -> None:
+        """Remove every version but the newest, and files that no version names."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that readers lose the older versions
+            self._table.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
+
+    def is_left_behind(self) -> bool:
+        """Return whether its version was removed since; then reads are of the newest from now."""
+        newest = _open_table(self.path)
+        if newest.version == self.version:
+            return False
+        _log.info("version %d of %s is gone", self.version, self.path)
+        self._table = newest
+        return True
+
+    def _read(self, ask: Callable[[Any], Read]) -> Read:
+        """Return what the table says; where another program removed its version, the newest."""
+        try:
+            return ask(self._table)
+        except Exception:  # see `state`
+            if not self.is_left_behind():
+                raise
+            return ask(self._table)
 
     def _index_ids(self) -> None:
         """Index what rows are looked up by, once scanning for it takes longer than a moment."""
@@ -338,7 +407,7 @@ class Dataset:
         return [chunk for batch in table.to_batches() for chunk in _chunks(batch)]
 
     def _query(self, where: str, columns: list[str]) -> "pa.Table":
-        return self._table.search().where(where).select(columns).to_arrow()
+        return self._read(lambda table: table.search().where(where).select(columns).to_arrow())
 
 
 def row_schema(*, stamp: str, dim: int) -> "pa.Schema":

@@ -19,6 +19,7 @@ from funes_ls.indexer.calls.session import SessionFacts
 from funes_ls.indexer.catalog import Session, Source
 from funes_ls.indexer.chunk import chunk_id, chunks_of
 from funes_ls.indexer.facts_touched import touched_paths
+from funes_ls.indexer.forget import is_forgotten
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import Chunk, Problem, SessionMeta, Turn
 from funes_ls.indexer.readahead import ReadAhead
@@ -216,8 +217,9 @@ class _SessionWriter:
         """Settle, at the first turn, under which id the session is stored and what is there."""
         self._session_id = self._claimed(turn.session_id)
         self._workdir = turn.workdir
-        self._is_forgotten = self._session_id in self._memory.catalog.tombstones()
         meta = self._reading.session
+        catalog = self._memory.catalog
+        self._is_forgotten = is_forgotten(catalog, self._session_id, turn.session_id, meta)
         self._repo = repo_of(meta.cwd, meta.remotes)
         known = self._memory.catalog.session(self._session_id) is not None
         # Rows without a session record are what a killed run left; the trace may differ by now.
@@ -225,7 +227,6 @@ class _SessionWriter:
         self._check_ids = known or left_over or self._session_id != turn.session_id
         self._is_rewrite = left_over or (known and not self._is_tail and self._same_source())
         if not self._is_forgotten:
-            catalog = self._memory.catalog
             self._facts = SessionFacts.begun(
                 catalog, self._session_id, meta.cwd, is_tail=self._is_tail
             )
@@ -396,7 +397,8 @@ class _SessionWriter:
             size=unit.size,
             mtime_ns=unit.mtime_ns,
             inode=unit.inode,
-            resume=msgspec.json.encode(self._state),
+            # It holds the title and the names of calls.
+            resume=None if self._is_forgotten else msgspec.json.encode(self._state),
         )
 
     def _old_session_id(self) -> str | None:

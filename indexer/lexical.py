@@ -7,10 +7,11 @@ dataset is even open.
 
 import contextlib
 import os
+import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from funes_ls.indexer.model import Chunk
 #: Number of the index's own layout; raise it whenever fields or term rules change.
 FORMAT = 4
 _MARK = "funes.json"
+#: Name of a file of a segment, up to its first dot.
+_SEGMENT = re.compile("[0-9a-f]{32}")
 _HEAP_BYTES = 80_000_000
 #: One keeps up with what is read; two would leave twice the segments, and merge them.
 _WRITER_THREADS = 1
@@ -174,6 +177,31 @@ class LexicalIndex:
         except (OSError, ValueError) as exc:
             self._drop_writer()
             raise _disk(self.path, exc) from exc
+
+    def rewrite(self, batches: Iterable[Sequence[Chunk]]) -> Iterator[int]:
+        """Take rows in place of all there are, yielding how many so far; in force after `commit`.
+
+        Readers see the old ones until then, and after a kill.
+        """
+        self.close()  # what was not committed
+        writer = self._open_writer()
+        writer.delete_all_documents()
+        done = 0
+        for rows in batches:
+            done += self.add(rows)
+            yield done
+
+    def drop_unused(self) -> None:
+        """Remove files that the committed state does not name; nobody else may be writing."""
+        if self.path is None:
+            return
+        with contextlib.suppress(OSError, ValueError):
+            self._open_writer().garbage_collect_files()
+        named = (self.path / "meta.json").read_text(encoding="utf-8").replace("-", "")
+        for file in self.path.iterdir():
+            stem = file.name.partition(".")[0]
+            if _SEGMENT.fullmatch(stem) and stem not in named:
+                file.unlink(missing_ok=True)
 
     def reload(self) -> None:
         """See what another process has committed."""

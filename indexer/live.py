@@ -24,6 +24,7 @@ from funes_ls.indexer.live_state import (
     LiveState,
     stopped_error,
 )
+from funes_ls.indexer.live_task import LiveTask, Steps, forgetting, nothing
 from funes_ls.indexer.live_work import Work
 from funes_ls.indexer.live_writer import Writer
 from funes_ls.indexer.memory import Memory
@@ -82,6 +83,8 @@ class LiveIndexer:
         )
         self._work: Work | None = None
         self._handle: JobHandle | None = None
+        self._task: LiveTask | None = None
+        self._task_steps: Steps = nothing()
         self._trouble = ""
         self._thread = threading.Thread(target=self._run, name="funes-writer", daemon=True)
 
@@ -116,9 +119,16 @@ class LiveIndexer:
             handle.finish(stopped_error())
         return handle
 
+    def run_first(self, task: LiveTask) -> LiveTask:
+        """Have something done before all else, and nothing beside it; return it."""
+        self._queue.add_task(task)
+        if self._queue.is_stopped:
+            task.finish(None, stopped_error())
+        return task
+
     def forget(self, session_id: str) -> "Future[int]":
         """Have a session taken out for good; the future gives how many rows that were."""
-        return self._queue.add_forget(session_id)
+        return self.run_first(forgetting([session_id])).outcome
 
     def reload_model(self) -> None:
         """Have the model loaded anew when it is next needed: settings have changed."""
@@ -179,6 +189,8 @@ class LiveIndexer:
             return self._without_memory()
         self._writer.use(memory, self._writable.marks)
         self._trouble = ""
+        if (wait_s := self._task_step(memory)) is not None:
+            return wait_s
         if self._writer.urgent():
             return 0.0
         waits = [self._step(), *self._writer.later(is_working=self._work is not None)]
@@ -186,11 +198,11 @@ class LiveIndexer:
         return min(known, default=None)
 
     def _wants_memory(self) -> bool:
-        if self._queue.job_count or self._handle is not None:
+        if self._queue.job_count or self._handle is not None or self._task is not None:
             return True
         if not self._writable.has_memory:
             self._queue.clear_touched()  # nobody has asked for a memory yet
-            return self._queue.has_forgets
+            return self._queue.has_tasks
         return self._writable.memory is not None or self._queue.has_work or self._work is not None
 
     def _without_memory(self) -> float:
@@ -206,9 +218,39 @@ class LiveIndexer:
                 handle.finish(None if handle.is_cancelled else error)
             else:
                 left.append(patience_s)
-        if error and (forget := self._queue.next_forget()):
-            forget.rows.set_exception(error)
+        if error and (task := self._queue.next_task()):
+            task.finish(None, error)
         return max(min(left), 0.01)
+
+    def _task_step(self, memory: Memory) -> float | None:
+        """Take a step of what goes before all else; None when there is no such thing now."""
+        if self._task is None:
+            task = None if self._writer.is_held_up else self._queue.next_task()
+            steps = task.begin(memory) if task is not None else None
+            if task is None or steps is None:
+                return None if task is None else 0.0
+            self._writer.vectors.forget()
+            self._task, self._task_steps = task, steps
+        try:
+            return next(self._task_steps)
+        except StopIteration as end:
+            self._end_task(end.value)
+        except Exception as exc:
+            self._end_task(None, exc)
+            self._raise_if_ours(exc)
+        return 0.0
+
+    def _end_task(self, value: object, error: BaseException | None = None) -> None:
+        """Say that the memory has changed, whatever came of it, and tell who waits."""
+        task, self._task = self._task, None
+        if task is None:
+            return
+        self._task_steps.close()
+        self._writer.vectors.forget()
+        if self._writable.memory is not None:
+            generation = self._writable.memory.generation
+            self._writer.tell(Changed(generation=generation, sessions=task.sessions))
+        task.finish(value, error)
 
     def _step(self) -> float | None:
         """Take a step of the request or sweep under way, or begin one."""
@@ -257,6 +299,7 @@ class LiveIndexer:
             self._trouble = f"Indexing was interrupted by an internal error ({where(exc)})."
             _log.error("indexing is interrupted: %s", where(exc))
         _each(
+            partial(self._end_task, None, exc),
             partial(self._end_work, exc),
             partial(self._writer.leave, is_ours=isinstance(exc, FunesError)),
             partial(self._writable.leave, pause_s=_PAUSE_S),
@@ -265,6 +308,7 @@ class LiveIndexer:
 
     def _close(self) -> None:
         _each(
+            partial(self._end_task, None, stopped_error()),
             partial(self._end_work, stopped_error()),
             self._writer.finish,
             self._writable.leave,
@@ -274,8 +318,8 @@ class LiveIndexer:
     def _fail_all(self) -> None:
         while (handle := self._queue.next_job()) is not None:
             handle.finish(stopped_error())
-        while (forget := self._queue.next_forget()) is not None:
-            forget.rows.set_exception(stopped_error())
+        while (task := self._queue.next_task()) is not None:
+            task.finish(None, stopped_error())
 
 
 def _each(*steps: Callable[[], None]) -> None:

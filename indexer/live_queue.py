@@ -4,12 +4,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future
 from pathlib import Path
 
 from msgspec import Struct
 
 from funes_ls.indexer.live_state import Job, JobHandle
+from funes_ls.indexer.live_task import LiveTask
 from funes_ls.indexer.traces.hermes import database_of
 
 #: A trace is read when nothing was written to it for so long, or when so much has passed since
@@ -31,13 +31,6 @@ class _Touch(Struct):
         return min(self.last_s + QUIET_S, self.first_s + LONGEST_S)
 
 
-class Forget(Struct, frozen=True):
-    """A session to take out, and who waits for it."""
-
-    session_id: str
-    rows: "Future[int]"
-
-
 class LiveQueue:
     """Safe to fill from any thread; one thread takes from it."""
 
@@ -47,7 +40,7 @@ class LiveQueue:
         self._changed = threading.Condition()
         self._touched: dict[Path, _Touch] = {}
         self._jobs: deque[JobHandle] = deque()
-        self._forgets: deque[Forget] = deque()
+        self._tasks: deque[LiveTask] = deque()
         self._sweep = False
         self._awake = False
         self.is_stopped = False
@@ -83,13 +76,11 @@ class LiveQueue:
             self._notify()
         return handle
 
-    def add_forget(self, session_id: str) -> "Future[int]":
-        """Queue the taking out of a session."""
-        forget = Forget(session_id, Future())
+    def add_task(self, task: LiveTask) -> None:
+        """Queue what goes before all else."""
         with self._changed:
-            self._forgets.append(forget)
+            self._tasks.append(task)
             self._notify()
-        return forget.rows
 
     def stop(self) -> None:
         """Tell the taking thread to end."""
@@ -133,10 +124,10 @@ class LiveQueue:
         with self._changed:
             self._touched.setdefault(path, _Touch(now, now))
 
-    def next_forget(self) -> Forget | None:
-        """Take a session to forget."""
+    def next_task(self) -> LiveTask | None:
+        """Take what goes before all else."""
         with self._changed:
-            return self._forgets.popleft() if self._forgets else None
+            return self._tasks.popleft() if self._tasks else None
 
     def next_job(self) -> JobHandle | None:
         """Take the request that waits longest."""
@@ -172,19 +163,19 @@ class LiveQueue:
         return self._sweep
 
     @property
-    def has_forgets(self) -> bool:
-        """Return whether a session is to be taken out."""
-        return bool(self._forgets)
+    def has_tasks(self) -> bool:
+        """Return whether something waits that goes before all else."""
+        return bool(self._tasks)
 
     @property
     def has_work(self) -> bool:
         """Return whether there is anything to do now or soon."""
-        return bool(self._touched or self._jobs or self._forgets or self._sweep)
+        return bool(self._touched or self._jobs or self._tasks or self._sweep)
 
     @property
     def is_urgent(self) -> bool:
         """Return whether something is due that goes before all else."""
-        if self.is_stopped or self._forgets:
+        if self.is_stopped or self._tasks:
             return True
         now = self._clock()
         with self._changed:

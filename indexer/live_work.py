@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, TypeVar
 from funes_ls.indexer.crash_marks import CrashMarks
 from funes_ls.indexer.dataset import reading_order
 from funes_ls.indexer.ingest import is_current
-from funes_ls.indexer.live_queue import Forget
 from funes_ls.indexer.live_state import MOST_SESSIONS, Changed
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.pipeline import (
@@ -195,20 +194,8 @@ class WordsWork:
 
     @property
     def is_half_read(self) -> bool:
-        """Return whether a trace is half read: rows of a session forgotten now would follow."""
+        """Return whether a trace is half read: what changes the memory must wait."""
         return self._half_read is not None
-
-    def forget(self, forget: Forget) -> None:
-        """Take a session out and tell who asked."""
-        if not forget.rows.set_running_or_notify_cancel():
-            return
-        try:
-            removed = self._memory.forget_session(forget.session_id)
-        except BaseException as exc:
-            forget.rows.set_exception(exc)
-            raise
-        self.tell([forget.session_id])
-        forget.rows.set_result(removed)
 
     def commit(self, report: WordsReport) -> None:
         """Make what was read searchable and say so."""

@@ -178,14 +178,14 @@ class Writer:
 
     # What goes first
 
+    @property
+    def is_held_up(self) -> bool:
+        """Return whether what wants the memory to itself must wait, never for long."""
+        counting = self._counting is not None and not self._counting.done()
+        return self.is_tidying or counting or self.words.is_half_read
+
     def urgent(self) -> bool:
         """Do what cannot wait, and return whether there was something."""
-        is_held_up = self.is_tidying or self.words.is_half_read
-        forget = None if is_held_up else self.queue.next_forget()
-        if forget is not None:
-            self.words.forget(forget)
-            self.vectors.forget()
-            return True
         if self._touched_words():
             return True
         return self._touched_due_s() == 0.0 and self._touched_vectors()

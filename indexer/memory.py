@@ -67,7 +67,7 @@ def open_memory(
     if own or (base / CATALOG).exists():
         lock_at, place = (home if own else base.parent), base
     else:
-        lock_at = place = derived / _short_hash(lance.dataset_path(base))
+        lock_at = place = derived_place(derived, lance.dataset_path(base))
     return _open_for_reading(
         base, place, lock_at=lock_at, own=own, progress=progress, patience_s=patience_s
     )
@@ -221,5 +221,7 @@ def _unwritable(place: Path, exc: OSError) -> BackendError:
     )
 
 
-def _short_hash(path: Path) -> str:
-    return hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+def derived_place(derived: Path, path: Path) -> Path:
+    """Return where, under `<home>/derived`, the indexes over a dataset without its own are."""
+    name = str(path.resolve()).encode("utf-8", "surrogateescape")
+    return derived / hashlib.sha256(name).hexdigest()[:16]

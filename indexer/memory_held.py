@@ -207,6 +207,7 @@ class Held:
             moved: What was appended since, as far as the caller has it.
         """
         with self._room.lock:
+            version = dataset.version
             fresh = dataset.count() - len(self)
             if not only_added or fresh < 0 or self._room.used != len(self):
                 return read_all(dataset)
@@ -215,7 +216,9 @@ class Held:
                     self._room.add(_columns_of(step.rows), step.vectors)
             elif not self._read_behind(dataset, range(len(self), len(self) + fresh)):
                 return read_all(dataset)
-            return Held(self._room, version=dataset.version)
+            if dataset.version != version:  # it was removed meanwhile, and rows with it
+                return read_all(dataset)
+            return Held(self._room, version=version)
 
     def _read_behind(self, dataset: Dataset, offsets: Sequence[int]) -> bool:
         """Read the rows behind those that are here; return whether these are they."""
@@ -230,6 +233,15 @@ class Held:
 
 def read_all(dataset: Dataset) -> Held:
     """Return every vector of a dataset."""
+    try:
+        return _read_all(dataset)
+    except Exception:
+        if not dataset.is_left_behind():
+            raise
+        return _read_all(dataset)
+
+
+def _read_all(dataset: Dataset) -> Held:
     rows = dataset.count()
     room = _Room(dataset.dim, _with_room(rows))
     version = dataset.version

@@ -128,7 +128,7 @@ def fill(
     """Add every row there is to an empty index and commit."""
     total = (dataset.count() if dataset else 0) + catalog.pending_count()
     done = 0
-    for rows in _every_row(catalog, dataset):
+    for rows in every_row(catalog, dataset):
         done += lexical.add(rows)
         if progress:
             progress("words", done, total)
@@ -154,7 +154,7 @@ def _rebuilt(
     return lexical
 
 
-def _every_row(catalog: Catalog, dataset: Dataset | None) -> Iterator[list[Chunk]]:
+def every_row(catalog: Catalog, dataset: Dataset | None) -> Iterator[list[Chunk]]:
     """Yield rows in batches, each id once, those of the queue before those of the dataset."""
     seen: set[int] = set()
 

@@ -6,8 +6,9 @@ the queue after; what must leave the dataset is noted in the catalog before and 
 Opening for writing finishes whatever was left half done.
 """
 
+import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,6 +66,8 @@ class Memory(MemoryView):
         self._commit: tuple[Future[None], int] | None = None
         self._committed_at = time.monotonic()
         self._dataset_ids: tuple[str, set[str]] = ("", set())
+        #: Held while the dataset is read as a whole, which its rewriting would break off.
+        self._whole_reads = threading.Lock()
 
     # Reading
 
@@ -331,17 +334,78 @@ class Memory(MemoryView):
         self.catalog.settle()
         self._uncommitted += len(ids)
 
+    def replace(self, ids: Sequence[str], rows: Sequence[Chunk], **queued: Any) -> None:
+        """Put rows in the place of others, whose ids they may have, in one change.
+
+        Args:
+            ids: Rows that leave.
+            rows: Rows that are queued; see `queue`, which is not asked whether it knows them.
+            queued: As for `queue`.
+        """
+        self._dataset_ids = ("", set())
+        self._add_words()
+        with self.catalog.transaction():
+            self.catalog.add_removals(ids)
+            self.catalog.drop_pending(ids)
+            self.catalog.add_pending(rows, **queued)
+        with self._step():
+            self._strike(ids)
+            self.lexical.add(rows)
+        self._uncommitted += len(ids) + len(rows)
+
     def forget_session(self, session_id: str) -> int:
         """Take a session out for good, so that its trace is not indexed again; return its rows."""
-        ids = [row.id for row in self.session_rows(session_id)]
+        return self.forget_sessions([session_id])
+
+    def forget_sessions(self, session_ids: Sequence[str], *, names: Sequence[str] = ()) -> int:
+        """Take sessions out for good, as one change; return how many rows that were.
+
+        Args:
+            session_ids: Their traces are not indexed again.
+            names: Other ids that these sessions' traces may come back under.
+        """
+        ids = [row.id for name in session_ids for row in self.session_rows(name)]
         with self.catalog.transaction():
-            self.catalog.add_tombstone(session_id)
+            for name in (*session_ids, *names):
+                self.catalog.add_tombstone(name)
             self.catalog.add_removals(ids)
-            facts_tables.forget(self.catalog, session_id)
-            self.catalog.forget_session(session_id)
+            for name in session_ids:
+                facts_tables.forget(self.catalog, name)
+                self.catalog.forget_session(name)
         self.remove(ids)
         self.commit_words()
         return len(ids)
+
+    def rewrite(self, *, told: Callable[[str, int, int], None]) -> Iterator[None]:
+        """Write words and dataset anew, so that no byte of rows that left is kept; in steps.
+
+        Nothing may be written to the memory between two steps. Closed early, or killed, it leaves
+        a memory that is whole.
+
+        Args:
+            told: Told of `vectors` or `words`, rows done and rows in all; may raise to end it.
+        """
+        self.commit_words()
+        if self.dataset is not None:
+            total = self.dataset.count()
+            self.catalog.put("lance_version", None)
+            with self._whole_reads:
+                self.dataset.rewrite(told=lambda done: told("vectors", done, total))
+            repair.note_deletion(self.catalog, self.dataset)
+            yield
+        last = self.catalog.last_number()
+        total = self.catalog.pending_count() + self.embedded_count()
+        with self._step():
+            for done in self.lexical.rewrite(repair.every_row(self.catalog, self.dataset)):
+                told("words", done, total)
+                yield
+            self.lexical.commit()
+        with self.catalog.transaction():
+            self.catalog.put("lexical_upto", last)
+            self.catalog.bump_generation()
+        self._own_parts()  # what is open of the old words would keep their files
+        self.lexical.drop_unused()
+        yield
 
     def tidy(self, *, keep_s: float = 3600.0) -> None:
         """Merge small fragments of the dataset and give freed disk space back."""
@@ -356,8 +420,9 @@ class Memory(MemoryView):
         if self.catalog.get("turns_at") == self.generation:
             return
         keys = set(self.catalog.pending_turns())
-        for batch in self.dataset.scan(("session_id", "turn_uuid")) if self.dataset else ():
-            keys.update(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+        with self._whole_reads:
+            for batch in self.dataset.scan(("session_id", "turn_uuid")) if self.dataset else ():
+                keys.update(zip(*(column.to_pylist() for column in batch.columns), strict=True))
         # Ids such as Hermes's row numbers or pi's eight digits are unique in their session only.
         distinct = {
             turn if len(turn) >= _LONG_TURN_ID else f"{turn} {session}" for session, turn in keys

@@ -15,6 +15,7 @@ FOLDERS = {"funes_ls": "funes_ls", **MAPPED}
 
 #: The shared bottom of indexer/, by module name; `catalog_x` counts as a part of `catalog`.
 FLOOR = {
+    "blocks",
     "calls",
     "catalog",
     "chunk",

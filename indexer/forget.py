@@ -1,0 +1,107 @@
+"""Takes sessions out of a memory for good: rows, facts, bytes, and every way back in."""
+
+from collections.abc import Generator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from funes_ls.indexer import purge
+from funes_ls.indexer.catalog import Catalog, Session
+from funes_ls.indexer.crash_marks import drop_marks
+from funes_ls.indexer.memory import Memory
+from funes_ls.indexer.model import SessionMeta, path_text
+
+#: Sessions taken out as one change.
+_AT_ONCE = 20
+#: Between a session's id and the mark that tells it from another living trace's.
+_MARK = "@"
+
+
+class Forgotten(Struct, frozen=True, kw_only=True):
+    """What was taken out.
+
+    Attributes:
+        pure: Whether no byte of it is left; False while another process reads old pages, or when
+            it was stopped before the end. The next writer sees to it.
+    """
+
+    sessions: int
+    chunks: int
+    pure: bool
+
+
+def with_subagents(chosen: Sequence[Session], catalog: Catalog) -> list[Session]:
+    """Return sessions with all that their sub-agents left, each once, the chosen ones first."""
+    found = {one.session_id: one for one in chosen}
+    children: dict[str, list[Session]] = {}
+    for one in catalog.sessions():
+        if one.subagent and one.parent_id:
+            children.setdefault(one.parent_id, []).append(one)
+    todo = list(chosen)
+    while todo:
+        parent = todo.pop()
+        for name in {parent.session_id, parent.inner_id} - {""}:
+            for child in children.get(name, ()):
+                if child.session_id not in found:
+                    found[child.session_id] = child
+                    todo.append(child)
+    return list(found.values())
+
+
+def forget_steps(
+    memory: Memory, home: Path, session_ids: Sequence[str], *, told: purge.Told
+) -> Generator[float, None, Forgotten]:
+    """Take sessions out of a home's memory, then see to their bytes.
+
+    Rows are gone after the first steps; nothing else may be written before the last one.
+
+    Args:
+        memory: Open for writing.
+        home: Whose memory it is.
+        session_ids: Sessions of the memory.
+        told: See `purge.Told`.
+
+    Raises:
+        BackendError: kind `disk`.
+    """
+    purge.expect(memory)
+    catalog, chunks = memory.catalog, 0
+    sessions = [one for one in map(catalog.session, session_ids) if one is not None]
+    sources = [one for name in session_ids for one in catalog.session_sources(name)]
+    for start in range(0, len(session_ids), _AT_ONCE):
+        part = sessions[start : start + _AT_ONCE]
+        names = _other_names(part, catalog, set(session_ids))
+        chunks += memory.forget_sessions(session_ids[start : start + _AT_ONCE], names=names)
+        yield 0.0
+    for path in {path_text(one.path) for one in sources} | {one.key for one in sources}:
+        catalog.put_problems(path, ())
+    drop_marks(home / "run", {one.key for one in sources})
+    purge.clean_logs(home, purge.without_names(session_ids))
+    yield 0.0
+    pure = yield from purge.purge_steps(memory, home, told=told)
+    return Forgotten(sessions=len(session_ids), chunks=chunks, pure=pure)
+
+
+def _other_names(sessions: Sequence[Session], catalog: Catalog, going: set[str]) -> list[str]:
+    """Return other ids that the sessions' traces may have elsewhere, those of others left out."""
+    names = {one.session_id.partition(_MARK)[0] for one in sessions}
+    names |= {one.inner_id for one in sessions}
+    return sorted(name for name in names - going - {""} if catalog.session(name) is None)
+
+
+def is_forgotten(catalog: Catalog, stored_as: str, session_id: str, meta: SessionMeta) -> bool:
+    """Tell whether a trace is of a session that was forgotten, wherever it lies by now.
+
+    Args:
+        catalog: Knows what was forgotten.
+        stored_as: The id that the session would be stored under.
+        session_id: The id that its trace says.
+        meta: What else its trace says of it.
+    """
+    gone = catalog.tombstones()
+    if stored_as in gone:
+        return True
+    parent = meta.parent_id if meta.link == "subagent" else ""
+    if not gone & {session_id, meta.inner_id, parent}:
+        return False
+    return catalog.session(stored_as) is None  # what is there was not forgotten with the others
