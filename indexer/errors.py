@@ -50,3 +50,9 @@ class BackendError(FunesError):
     """The disk, a model file or the hub failed."""
 
     kind = "backend"
+
+
+class ScannerError(BackendError):
+    """The secret scanner cannot be used: `scanner_missing`, `scanner_broken` or `scanner_slow`."""
+
+    kind = "scanner_broken"

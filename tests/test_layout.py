@@ -30,6 +30,7 @@ FLOOR = {
     "memory",
     "model",
     "names",
+    "redaction",
     "settings",
     "times",
 }
