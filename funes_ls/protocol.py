@@ -9,6 +9,11 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from funes_ls.protocol_base import Params as Params
+from funes_ls.protocol_base import Token as Token
+from funes_ls.protocol_secrets import ForgetAnswer as ForgetAnswer
+from funes_ls.protocol_secrets import ForgetParams as ForgetParams
+
 #: Grows when an older front and a newer engine, or the reverse, no longer understand each other.
 PROTOCOL = 1
 
@@ -22,20 +27,6 @@ NOT_INITIALIZED = -32002
 REQUEST_CANCELLED = -32800
 CONTENT_MODIFIED = -32801
 REQUEST_FAILED = -32803
-
-Token = int | str
-
-
-class Params(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What every request may carry.
-
-    Attributes:
-        work_done_token: Progress is told under this token.
-        partial_result_token: Answers come under this token as they grow, if the method can.
-    """
-
-    work_done_token: Token | None = None
-    partial_result_token: Token | None = None
 
 
 class FilterParams(Params, frozen=True, kw_only=True):
@@ -189,13 +180,6 @@ class IndexParams(Params, frozen=True, kw_only=True):
     thinking: bool | None = None
 
 
-class ForgetParams(Params, frozen=True, kw_only=True):
-    """`funes/forget`: take a session out for good; `dryRun` only counts."""
-
-    session: str
-    dry_run: bool = False
-
-
 class MemoriesParams(Params, frozen=True, kw_only=True):
     """`funes/memories`: the memories there are, and in which state."""
 
@@ -229,7 +213,7 @@ class HelloParams(Params, frozen=True, kw_only=True):
     client: str = ""
     pid: int = 0
     token: str = ""
-    env: dict[str, str] = {}
+    env: dict[str, str] = msgspec.field(default_factory=dict)
     notify: bool = False
 
 
@@ -364,15 +348,6 @@ class BlameAnswer(Struct, frozen=True, kw_only=True):
     lines: tuple[BlameLines, ...]
     turns: tuple[BlameTurn, ...]
     note: str = ""
-
-
-class ForgetAnswer(Struct, frozen=True, kw_only=True):
-    """What forgetting took out, or would."""
-
-    session_id: str
-    title: str
-    chunks: int
-    forgotten: bool
 
 
 class AskSource(Struct, frozen=True, kw_only=True):

@@ -6,7 +6,6 @@ the same ones with memories opened for it.
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,20 +15,17 @@ from msgspec.structs import replace
 from funes_ls.artefact_input import artefact_of
 from funes_ls.blame_answer import blame
 from funes_ls.file_answers import related
+from funes_ls.forgetting import forget
 from funes_ls.index_run import IndexReport, IndexRequest, run_index
 from funes_ls.indexer.catalog import Source, now_us
-from funes_ls.indexer.errors import FunesError, MemoryStateError, UsageError
-from funes_ls.indexer.home import drop_shown
-from funes_ls.indexer.lock import writer_lock
-from funes_ls.indexer.memory import Memory, open_memory
+from funes_ls.indexer.errors import FunesError, MemoryStateError
+from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import HARNESSES, Problem
 from funes_ls.indexer.repos import repo_of
 from funes_ls.indexer.settings import Settings, check_setting
 from funes_ls.memories import Memories, memory_path
 from funes_ls.protocol import (
     FilterParams,
-    ForgetAnswer,
-    ForgetParams,
     GetParams,
     MemoriesAnswer,
     MemoryInfo,
@@ -250,51 +246,6 @@ def get(params: GetParams, memories: Memories) -> GetAnswer:
         return fetch(
             params.session_id, params.turn_uuid, memory, window=params.window, memory_name=name
         )
-
-
-def forget(
-    params: ForgetParams, memories: Memories, *, forget_rows: Callable[[str], int] | None = None
-) -> ForgetAnswer:
-    """Take a session out of the local memory for good, or only count what would go.
-
-    Args:
-        params: Which session.
-        memories: Where it is looked up.
-        forget_rows: Takes the rows of a session out and counts them; by default the memory is
-            opened for it.
-
-    Raises:
-        UsageError: there is no such session, or its id is the start of several.
-        MemoryStateError: another process is writing.
-    """
-    from funes_ls.retrieval.filters import find_session
-
-    with memories.reading("local") as memory:
-        session = find_session(params.session, memory.catalog)
-        if session is None:
-            raise UsageError(
-                f"There is no session {params.session!r}.", hint="`funes sessions` lists them."
-            )
-        chunks = len(memory.session_rows(session.session_id))
-    if not params.dry_run:
-        chunks = (forget_rows or partial(_forget_rows, memories.settings))(session.session_id)
-        drop_shown(memories.settings.home)
-    return ForgetAnswer(
-        session_id=session.session_id,
-        title=session.title,
-        chunks=chunks,
-        forgotten=not params.dry_run,
-    )
-
-
-def _forget_rows(settings: Settings, session_id: str) -> int:
-    with (
-        writer_lock(settings.home),
-        open_memory(
-            settings.memory_dir, derived=settings.home / "derived", writable=True
-        ) as memory,
-    ):
-        return memory.forget_session(session_id)
 
 
 def memories_of(memories: Memories) -> MemoriesAnswer:

@@ -1,5 +1,6 @@
 """Takes sessions out of a memory for good: rows, facts, bytes, and every way back in."""
 
+import hashlib
 from collections.abc import Generator, Sequence
 from pathlib import Path
 
@@ -7,9 +8,10 @@ from msgspec import Struct
 
 from funes_ls.indexer import purge
 from funes_ls.indexer.catalog import Catalog, Session
+from funes_ls.indexer.chunk import chunks_of
 from funes_ls.indexer.crash_marks import drop_marks
-from funes_ls.indexer.memory import Memory
-from funes_ls.indexer.model import SessionMeta, path_text
+from funes_ls.indexer.memory import Memory, MemoryView
+from funes_ls.indexer.model import Chunk, SessionMeta, Turn, path_text
 
 #: Sessions taken out as one change.
 _AT_ONCE = 20
@@ -70,7 +72,7 @@ def forget_steps(
     sources = [one for name in session_ids for one in catalog.session_sources(name)]
     for start in range(0, len(session_ids), _AT_ONCE):
         part = sessions[start : start + _AT_ONCE]
-        names = _other_names(part, catalog, set(session_ids))
+        names = _other_names(part, memory, set(session_ids))
         chunks += memory.forget_sessions(session_ids[start : start + _AT_ONCE], names=names)
         yield 0.0
     for path in {path_text(one.path) for one in sources} | {one.key for one in sources}:
@@ -82,26 +84,48 @@ def forget_steps(
     return Forgotten(sessions=len(session_ids), chunks=chunks, pure=pure)
 
 
-def _other_names(sessions: Sequence[Session], catalog: Catalog, going: set[str]) -> list[str]:
-    """Return other ids that the sessions' traces may have elsewhere, those of others left out."""
-    names = {one.session_id.partition(_MARK)[0] for one in sessions}
-    names |= {one.inner_id for one in sessions}
-    return sorted(name for name in names - going - {""} if catalog.session(name) is None)
+def _other_names(sessions: Sequence[Session], memory: MemoryView, going: set[str]) -> list[str]:
+    """Return what else the sessions' traces may be known by, what is others' too left out."""
+    staying = {_start(one) for one in memory.catalog.sessions() if one.session_id not in going}
+    names: set[str] = set()
+    for one in sessions:
+        plain = one.session_id.partition(_MARK)[0]
+        if plain not in going and memory.catalog.session(plain) is None:
+            names.add(plain)
+        first = next(iter(memory.session_rows(one.session_id)), None)
+        if first is not None and _start(one) not in staying:  # a fork begins as its original does
+            names.add(beginning(first))
+    return sorted(names)
 
 
-def is_forgotten(catalog: Catalog, stored_as: str, session_id: str, meta: SessionMeta) -> bool:
+def _start(session: Session) -> tuple[str, int | None]:
+    return session.title, session.started_us
+
+
+def beginning(first: Chunk) -> str:
+    """Return what the copies of a session have in common, from the first of its chunks."""
+    said = "\0".join((first.turn_uuid, first.ts, first.text))
+    return f"begins:{hashlib.sha256(said.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
+def is_forgotten(catalog: Catalog, stored_as: str, turn: Turn, meta: SessionMeta) -> bool:
     """Tell whether a trace is of a session that was forgotten, wherever it lies by now.
 
     Args:
         catalog: Knows what was forgotten.
         stored_as: The id that the session would be stored under.
-        session_id: The id that its trace says.
-        meta: What else its trace says of it.
+        turn: The first one of its trace.
+        meta: What the trace says of its session.
     """
     gone = catalog.tombstones()
-    if stored_as in gone:
-        return True
-    parent = meta.parent_id if meta.link == "subagent" else ""
-    if not gone & {session_id, meta.inner_id, parent}:
+    if not gone or stored_as in gone:
+        return bool(gone)
+    if catalog.session(stored_as) is not None:  # what is there was not forgotten with the others
         return False
-    return catalog.session(stored_as) is None  # what is there was not forgotten with the others
+    names = {turn.session_id, meta.inner_id}
+    if meta.link == "subagent":
+        names.add(meta.parent_id)
+    first = next(chunks_of(turn), None)
+    if first is not None:
+        names.add(beginning(first))
+    return not gone.isdisjoint(names)

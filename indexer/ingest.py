@@ -219,7 +219,7 @@ class _SessionWriter:
         self._workdir = turn.workdir
         meta = self._reading.session
         catalog = self._memory.catalog
-        self._is_forgotten = is_forgotten(catalog, self._session_id, turn.session_id, meta)
+        self._is_forgotten = is_forgotten(catalog, self._session_id, turn, meta)
         self._repo = repo_of(meta.cwd, meta.remotes)
         known = self._memory.catalog.session(self._session_id) is not None
         # Rows without a session record are what a killed run left; the trace may differ by now.

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from funes_ls.indexer import purge
 from funes_ls.indexer.errors import FunesError
 from funes_ls.indexer.live_jobs import job_steps, sweep_steps
 from funes_ls.indexer.live_memory import WritableMemory
@@ -24,7 +25,7 @@ from funes_ls.indexer.live_state import (
     LiveState,
     stopped_error,
 )
-from funes_ls.indexer.live_task import LiveTask, Steps, forgetting, nothing
+from funes_ls.indexer.live_task import LiveTask, Steps, forgetting, nothing, purging
 from funes_ls.indexer.live_work import Work
 from funes_ls.indexer.live_writer import Writer
 from funes_ls.indexer.memory import Memory
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 #: After an error of our own storage.
 _PAUSE_S = 2.0
+#: Whether bytes of what was taken out are left is looked at again after a task.
+_PURGE_AGAIN_S = 30.0
 
 
 class LiveIndexer:
@@ -85,6 +88,10 @@ class LiveIndexer:
         self._handle: JobHandle | None = None
         self._task: LiveTask | None = None
         self._task_steps: Steps = nothing()
+        self._home = home
+        self._clock = clock
+        #: When the bytes of what was taken out are seen to that a task has left, or a kill.
+        self._purge_at = float("-inf")
         self._trouble = ""
         self._thread = threading.Thread(target=self._run, name="funes-writer", daemon=True)
 
@@ -97,6 +104,8 @@ class LiveIndexer:
     def stop(self, *, wait_s: float = 10.0) -> bool:
         """End after the step under way, free the lock and return whether that is done."""
         self._queue.stop()
+        if (task := self._task) is not None:
+            task.cancel()
         if not self._thread.is_alive():
             self._fail_all()
             return True
@@ -156,7 +165,7 @@ class LiveIndexer:
             touched=self._queue.touched_count,
             words_only=writer.words_only,
             problems=writer.problems,
-            jobs=self._queue.job_count + (self._handle is not None),
+            jobs=self._queue.job_count + (self._handle is not None) + (self._task is not None),
             generation=writer.generation,
             holds_lock=writable.memory is not None,
             note=note,
@@ -191,9 +200,16 @@ class LiveIndexer:
         self._trouble = ""
         if (wait_s := self._task_step(memory)) is not None:
             return wait_s
+        if self._work is None and self._clock() >= self._purge_at:
+            self._purge_at = float("inf")
+            if purge.is_due(memory):
+                self._queue.add_task(purging(self._home))
+                return 0.0
         if self._writer.urgent():
             return 0.0
         waits = [self._step(), *self._writer.later(is_working=self._work is not None)]
+        if self._purge_at < float("inf"):
+            waits.append(max(0.05, self._purge_at - self._clock()))
         known = [wait for wait in waits if wait is not None]
         return min(known, default=None)
 
@@ -248,6 +264,7 @@ class LiveIndexer:
         self._task_steps.close()
         self._writer.vectors.forget()
         if self._writable.memory is not None:
+            self._purge_at = self._clock() + _PURGE_AGAIN_S
             generation = self._writable.memory.generation
             self._writer.tell(Changed(generation=generation, sessions=task.sessions))
         task.finish(value, error)

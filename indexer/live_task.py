@@ -3,8 +3,11 @@
 import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
+from funes_ls.indexer import purge
+from funes_ls.indexer.errors import FunesError
 from funes_ls.indexer.memory import Memory
 
 Steps = Generator[float, None, Any]
@@ -69,3 +72,16 @@ def forgetting(session_ids: Sequence[str]) -> LiveTask:
     task = LiveTask(steps)
     task.sessions = tuple(session_ids)
     return task
+
+
+def purging(home: Path) -> LiveTask:
+    """Return the task of removing what is left in the files of rows that were taken out."""
+
+    def steps(memory: Memory, task: LiveTask) -> Steps:
+        def told(_part: str, _done: int, _total: int) -> None:
+            if task.is_cancelled:
+                raise FunesError("The engine is stopping.", kind="engine_stopping")
+
+        return purge.purge_steps(memory, home, told=told)
+
+    return LiveTask(steps)

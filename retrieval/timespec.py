@@ -56,6 +56,15 @@ def time_range(
     return since_us, until_us
 
 
+def moment_of(text: str, flag: str, *, now_us: int, zone: tzinfo | None = None) -> int:
+    """Return the first microsecond of what a text names, in UTC; see `time_range`.
+
+    Raises:
+        UsageError: It is not a time.
+    """
+    return _span(text, flag, now_us, zone)[0]
+
+
 def _span(text: str, flag: str, now_us: int, zone: tzinfo | None) -> tuple[int, int]:
     """Return the first microsecond of what `text` names and the first one after it."""
     word = text.strip()

@@ -95,7 +95,7 @@ def _from_engine(args: argparse.Namespace, progress: Progress) -> "IndexReport |
     except FunesError as exc:
         notice(f"funes: {exc.message} Indexing without it.", quiet=args.quiet)
         return None
-    with connection, _withdrawn_on_interrupt(connection):
+    with connection, withdrawn_on_interrupt(connection):
         return _report_of(connection, _params(args), progress)
 
 
@@ -140,7 +140,7 @@ def _thinking(args: argparse.Namespace) -> bool | None:
 
 
 @contextmanager
-def _withdrawn_on_interrupt(connection: Connection) -> Iterator[None]:
+def withdrawn_on_interrupt(connection: Connection) -> Iterator[None]:
     """Withdraw the request at the first Ctrl-C and await its end; give up at the second."""
 
     def interrupt(_signal: int, _frame: object) -> None:

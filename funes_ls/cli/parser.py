@@ -21,7 +21,7 @@ _COMMANDS = {
     "related": "read",
     "blame": "read",
     "memories": "read",
-    "forget": "keep",
+    "forget": "secrets",
     "parse": "keep",
     "model": "keep",
     "engine": "keep",

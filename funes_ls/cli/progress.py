@@ -22,6 +22,9 @@ PHASES = {
     "model": "Getting the model",
     "vectors": "Embedding chunks (vectors)",
     "tidy": "Tidying up",
+    "search": "Looking through sessions",
+    "scrub": "Scanning sessions",
+    "rewrite": "Writing the memory anew",
 }
 
 

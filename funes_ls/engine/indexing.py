@@ -15,10 +15,12 @@ from funes_ls.index_run import check_model, known_places, load_installed, load_m
 from funes_ls.indexer.errors import FunesError
 from funes_ls.indexer.live import LiveIndexer
 from funes_ls.indexer.live_state import Changed, Job, JobHandle, JobReport
+from funes_ls.indexer.live_task import LiveTask
 from funes_ls.indexer.memory import CATALOG, Memory
 from funes_ls.indexer.progress import IndexEvent
 from funes_ls.indexer.traces import TraceSource
 from funes_ls.indexer.watch import Watcher, WatchState
+from funes_ls.writing import Change, Writer
 
 if TYPE_CHECKING:
     from funes_ls.engine.core import Core
@@ -186,19 +188,46 @@ class Indexing:
         self.watch()
         return _index_report(report, memory=str(settings.memory_dir))
 
-    def forget(self, params: protocol.ForgetParams) -> protocol.ForgetAnswer:
-        """Take a session out for good, or count what would go.
-
-        Raises:
-            UsageError: there is no such session, or its id is the start of several.
-            FunesError: the memory cannot be written.
-        """
+    def forget(
+        self,
+        params: protocol.ForgetParams,
+        *,
+        cancelled: Callable[[], bool],
+        progress: Callable[[Any], None] | None,
+    ) -> protocol.ForgetAnswer:
+        """Take sessions out for good, or say what would go; see `service.forget`."""
         self.start()
-        return service.forget(
-            params,
-            self._core.memories,
-            forget_rows=lambda session_id: self._live.forget(session_id).result(),
-        )
+        work = WorkDone(progress, title="Forgetting sessions")
+        said = "Stopped."
+        try:
+            answer = service.forget(
+                params,
+                self._core.memories,
+                write=self._writer(cancelled),
+                cancelled=cancelled,
+                progress=work.report,
+            )
+            said = f"{answer.total:,} sessions."
+        finally:
+            work.end(said)
+        return answer
+
+    def _writer(self, cancelled: Callable[[], bool]) -> Writer:
+        """Return what makes a change on the writing thread, before all else."""
+
+        def write(change: Change) -> Any:
+            task = LiveTask(lambda memory, task: change(memory, lambda: task.is_cancelled))
+            self._live.run_first(task)
+            while True:
+                try:
+                    return task.outcome.result(_ASKED_EVERY_S)
+                except TimeoutError:
+                    if task.outcome.done():
+                        raise
+                    if cancelled():
+                        task.cancel()
+
+        return write
 
     def _want_vectors(self, more: int) -> None:
         with self._lock:

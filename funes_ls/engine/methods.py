@@ -86,7 +86,7 @@ def _index(asked: Asked) -> Any:
 
 def _forget(asked: Asked) -> Any:
     params = cast(protocol.ForgetParams, asked.params)
-    return asked.core.indexing.forget(params)
+    return asked.core.indexing.forget(params, cancelled=asked.cancelled, progress=asked.progress)
 
 
 def _ask(asked: Asked) -> Any:

@@ -10,7 +10,10 @@ from funes_ls.indexer.progress import IndexEvent
 _EVERY_S = 0.25
 _TITLE = "Indexing sessions"
 #: Where each phase begins in a hundred, and how much of it it takes.
-_SHARES = {"scan": (0, 0), "words": (0, 40), "model": (40, 0), "vectors": (40, 60), "tidy": (99, 0)}
+_SHARES = {
+    **{"scan": (0, 0), "words": (0, 40), "model": (40, 0), "vectors": (40, 60), "tidy": (99, 0)},
+    **{"search": (0, 50), "scrub": (0, 50), "rewrite": (50, 50)},
+}
 
 
 class WorkDone:
@@ -19,8 +22,9 @@ class WorkDone:
     It begins with the first event: before that, nothing has been touched.
     """
 
-    def __init__(self, tell: Callable[[Any], None] | None) -> None:
+    def __init__(self, tell: Callable[[Any], None] | None, *, title: str = _TITLE) -> None:
         """Tell under a token; None tells nobody."""
+        self._title = title
         self._tell = tell or _tell_nobody
         self._percentage = 0
         self._begun = False
@@ -54,7 +58,9 @@ class WorkDone:
     def _begin(self) -> None:
         if not self._begun:
             self._begun = True
-            self._tell({"kind": "begin", "title": _TITLE, "cancellable": True, "percentage": 0})
+            self._tell(
+                {"kind": "begin", "title": self._title, "cancellable": True, "percentage": 0}
+            )
 
 
 def message_of(event: IndexEvent) -> str:
@@ -66,6 +72,9 @@ def message_of(event: IndexEvent) -> str:
         "model": "Getting the model",
         "vectors": f"Embedding{count} chunks" if count else "Embedding",
         "tidy": "Tidying",
+        "search": f"Looking through sessions{count}",
+        "scrub": f"Scanning sessions{count}",
+        "rewrite": "Writing the memory anew",
     }[event.phase]
 
 

@@ -187,7 +187,8 @@ def test_forgetting(engines: Engines, projects: Path) -> None:
     assert (refused.code, refused.out) == (2, "")
     assert len(recall("kettle")) == 1
     gone = funes("forget", "s1", "--yes", "--json").json
-    assert (gone["session_id"], gone["chunks"], gone["forgotten"]) == ("s1", 1, True)
+    assert [one["session_id"] for one in gone["sessions"]] == ["s1"]
+    assert (gone["total"], gone["chunks"], gone["forgotten"], gone["pure"]) == (1, 1, True, True)
     assert recall("kettle") == []
     assert funes("forget", "s1", "--yes").code == 2
 
@@ -195,7 +196,7 @@ def test_forgetting(engines: Engines, projects: Path) -> None:
 def test_forgetting_without_an_engine(projects: Path) -> None:
     one_session(projects)
     index()
-    assert funes("forget", "s1", "--yes").out.endswith("forgotten.\n")
+    assert funes("forget", "s1", "--yes").out.startswith("1 session with 1 chunk forgotten.")
     assert recall("kettle") == []
 
 

@@ -1,7 +1,5 @@
 """What was taken out of a memory is in no byte of its home."""
 
-import json
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from funes_ls.indexer.forget import forget_steps
 from funes_ls.indexer.lexical import LexicalQuery
 from funes_ls.indexer.memory import Memory
 from tests.indexer.making import STAMP, reading, row, rows, run_apart, vectors, writing
+from tests.leftovers import traces_of
 
 LEFT, RIGHT = "Vx9QzanzibarK3", "mW7quuxotic2Lp"
 SECRET = f'{LEFT}"{RIGHT}'
@@ -20,20 +19,6 @@ SECRET = f'{LEFT}"{RIGHT}'
 
 def quiet(_phase: str, _done: int, _total: int) -> None:
     """Tell nobody."""
-
-
-def traces_of(home: Path, *words: str) -> Iterator[str]:
-    """Yield the files of a home that hold any of some words, however they are written."""
-    forms = {form for word in words for form in _forms(word)}
-    for file in sorted(home.rglob("*")):
-        data = file.read_bytes() if file.is_file() else b""
-        if any(form in data for form in forms) or any(word in file.name for word in words):
-            yield str(file.relative_to(home))
-
-
-def _forms(word: str) -> Iterable[bytes]:
-    for text in (word, word.lower(), json.dumps(word)[1:-1]):
-        yield from (text.encode(), text.encode("utf-16-le"), text.encode("utf-16-be"))
 
 
 def spread(home: Path, *, embedded: int = 30) -> None:

@@ -41,24 +41,6 @@ def index(commands: Commands) -> None:
     add_no_engine(parser)
 
 
-def forget(commands: Commands) -> None:
-    """Add `funes forget`."""
-    parser = command(
-        commands,
-        "forget",
-        "Take a session out of the local memory for good",
-        "funes forget 0ccf1a04 --dry-run",
-        "funes forget 0ccf1a04-1b4c-43b6-8aa5-79e41db43a68 --yes",
-    )
-    parser.add_argument(
-        "session", type=filled, metavar="SESSION", help="session id, or the start of one"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would go")
-    parser.add_argument("-y", "--yes", action="store_true", help="ask nothing")
-    add_json(parser)
-    add_no_engine(parser)
-
-
 def engine(commands: Commands) -> None:
     """Add `funes engine`."""
     parser = command(

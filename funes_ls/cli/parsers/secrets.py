@@ -1,0 +1,37 @@
+"""Commands that take things out of a memory, or look for what should not be there."""
+
+from funes_ls.cli.parsers.base import Commands, add_json, add_no_engine, command, filled
+
+
+def forget(commands: Commands) -> None:
+    """Add `funes forget`."""
+    parser = command(
+        commands,
+        "forget",
+        "Take sessions out of the local memory for good, to the last byte",
+        "funes forget 0ccf1a04 --dry-run",
+        "funes forget --project old-client --before 2026-01-01",
+    )
+    parser.add_argument(
+        "session",
+        type=filled,
+        nargs="?",
+        metavar="SESSION",
+        help="session id, or the start of one",
+    )
+    parser.add_argument(
+        "--project", type=filled, metavar="P", help="sessions of a folder, or its last names"
+    )
+    parser.add_argument(
+        "--match", type=filled, metavar="TEXT", help="sessions that hold this text, in any case"
+    )
+    parser.add_argument(
+        "--before",
+        type=filled,
+        metavar="DATE",
+        help="sessions that ended before it: 2026-03-01, 90d",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+    parser.add_argument("-y", "--yes", action="store_true", help="ask nothing")
+    add_json(parser)
+    add_no_engine(parser)
