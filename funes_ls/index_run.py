@@ -22,6 +22,7 @@ from funes_ls.indexer.pipeline import (
     run_words,
 )
 from funes_ls.indexer.progress import IndexEvent, Progress, ignore_progress
+from funes_ls.indexer.redaction.base import LocalRedaction, Redaction, is_built
 from funes_ls.indexer.settings import Settings
 from funes_ls.indexer.traces import TraceSource, detect, source_for, sources
 
@@ -67,6 +68,7 @@ class IndexReport(Struct, kw_only=True):
         stopped: Why vectors are not complete: `budget`, `background` (the engine goes on with
             them), `no_model`, `words_only` or "".
         troubled: Lines skipped of this run's traces, by path; 0 for one not read at all.
+        redacted: Secrets taken out of what was read, by rule; never what they were.
         note: What a person should know or do next.
     """
 
@@ -81,6 +83,7 @@ class IndexReport(Struct, kw_only=True):
     words_only: int = 0
     problems: int = 0
     troubled: dict[str, int] = {}
+    redacted: dict[str, int] = {}
     stopped: str = ""
     note: str = ""
     seconds: float = 0.0
@@ -101,16 +104,26 @@ def run_index(
         UsageError: unknown harness, or a path that does not exist.
         MemoryStateError: another writer, another model, a newer format.
         BackendError: the disk is full or read-only.
+        ScannerError: secrets cannot be looked for.
     """
     started = time.monotonic()
     places = places_of(request, env)
     report = IndexReport(memory=str(settings.memory_dir))
+    redaction = _redaction(settings, progress)
     with writer_lock(settings.home, wait_s=_LOCK_WAIT_S if request.wait else 0.0):
         memory = open_memory(settings.memory_dir, derived=settings.home / "derived", writable=True)
         try:
             check_model(settings, memory)
             with closing(CrashMarks(settings.home / "run")) as marks:
-                _words(places, request, memory, report=report, progress=progress, marks=marks)
+                _words(
+                    places,
+                    request,
+                    memory,
+                    report=report,
+                    progress=progress,
+                    marks=marks,
+                    redaction=redaction,
+                )
             if not request.words_only:
                 _vectors(request, settings, memory, report=report, progress=progress, ask=ask_more)
             memory.count_turns()
@@ -122,6 +135,20 @@ def run_index(
         report.stopped = "words_only"
     report.seconds = time.monotonic() - started
     return report
+
+
+def _redaction(settings: Settings, progress: Progress) -> Redaction | None:
+    """Return what takes secrets out, ready to; None when the settings want none taken out.
+
+    Raises:
+        ScannerError: it does not work, which is better known before anything is read.
+    """
+    if settings.redaction == "off" or not is_built():
+        return None
+    progress(IndexEvent(phase="rules"))
+    redaction = LocalRedaction(settings.rules_dir)
+    redaction.load()
+    return redaction
 
 
 def known_places(env: Mapping[str, str]) -> list[tuple[TraceSource, Path]]:
@@ -180,6 +207,7 @@ def _words(
     report: IndexReport,
     progress: Progress,
     marks: CrashMarks,
+    redaction: Redaction | None,
 ) -> None:
     progress(IndexEvent(phase="scan"))
     tasks, words = plan(list_units(places), memory, limit=request.limit)
@@ -187,7 +215,13 @@ def _words(
         raise _nothing_left(memory, next(iter(words.troubled)))
     try:
         run_words(
-            tasks, memory, report=words, progress=progress, thinking=request.thinking, marks=marks
+            tasks,
+            memory,
+            report=words,
+            progress=progress,
+            thinking=request.thinking,
+            marks=marks,
+            redaction=redaction,
         )
     finally:
         _note_words(report, words)
@@ -196,7 +230,7 @@ def _words(
 def _note_words(report: IndexReport, words: WordsReport) -> None:
     report.sessions, report.current, report.failed = words.sessions, words.current, words.failed
     report.chunks, report.removed = words.new, words.removed
-    report.troubled = words.troubled
+    report.troubled, report.redacted = words.troubled, words.redacted
 
 
 def _nothing_left(memory: Memory, path: str) -> BackendError:

@@ -7,6 +7,7 @@ file that claims the session id of another living file becomes a session `<id>@<
 
 import hashlib
 import itertools
+from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -18,14 +19,17 @@ from msgspec.structs import replace
 from funes_ls.indexer.calls.session import SessionFacts
 from funes_ls.indexer.catalog import Session, Source
 from funes_ls.indexer.chunk import chunk_id, chunks_of
+from funes_ls.indexer.clean import Clean, CleanReading
 from funes_ls.indexer.facts_touched import touched_paths
 from funes_ls.indexer.forget import is_forgotten
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import Chunk, Problem, SessionMeta, Turn
 from funes_ls.indexer.readahead import ReadAhead
+from funes_ls.indexer.redaction import record
+from funes_ls.indexer.redaction.base import Counts, Redaction
 from funes_ls.indexer.repos import repo_of
 from funes_ls.indexer.times import parse_ts
-from funes_ls.indexer.traces.base import Reading, TraceSource, Unit
+from funes_ls.indexer.traces.base import TraceSource, Unit
 
 _BATCH_ROWS = 2_000
 
@@ -42,6 +46,7 @@ class Ingested(Struct, frozen=True, kw_only=True):
         removed: Stored chunks that a rewritten trace no longer has.
         total: Chunks given by this read, stored before or not.
         failed: The trace could not be read to its end; it is read again next time.
+        redacted: How often each rule found a secret in what was read now.
     """
 
     session_id: str = ""
@@ -50,6 +55,7 @@ class Ingested(Struct, frozen=True, kw_only=True):
     total: int = 0
     problems: tuple[Problem, ...] = ()
     failed: bool = False
+    redacted: Counts = {}
 
 
 class _State(Struct, kw_only=True):
@@ -59,6 +65,7 @@ class _State(Struct, kw_only=True):
         reader: The trace reader's own state.
         last_us: Time of the last turn that had one, for turns that have none.
         chunks: Rows of the session that are stored.
+        redacted: How often each rule found a secret in it.
     """
 
     reader: bytes = b""
@@ -67,6 +74,7 @@ class _State(Struct, kw_only=True):
     ended_us: int | None = None
     turns: int = 0
     chunks: int = 0
+    redacted: dict[str, int] = {}
 
 
 def is_current(unit: Unit, known: Source | None) -> bool:
@@ -91,6 +99,7 @@ def ingest(
     *,
     thinking: bool = True,
     ahead: ReadAhead | None = None,
+    redaction: Redaction | None = None,
 ) -> Ingested:
     """Read what is new of a trace and queue it; may be killed at any point and run again.
 
@@ -99,9 +108,14 @@ def ingest(
         source: Its reader.
         memory: Where it goes.
         thinking: Whether thinking blocks are stored.
-        ahead: Who may have read it already, from its `resume_state`.
+        ahead: Who may have read it already, from its `resume_state`, with the same redaction.
+        redaction: Takes secrets out of what is read; None stores them.
+
+    Raises:
+        ScannerError: nobody can tell what is a secret; nothing more was stored.
     """
-    return at_once(ingest_steps(unit, source, memory, thinking=thinking, ahead=ahead))
+    steps = ingest_steps(unit, source, memory, thinking=thinking, ahead=ahead, redaction=redaction)
+    return at_once(steps)
 
 
 def ingest_steps(
@@ -111,6 +125,7 @@ def ingest_steps(
     *,
     thinking: bool = True,
     ahead: ReadAhead | None = None,
+    redaction: Redaction | None = None,
 ) -> Steps[Ingested]:
     """Do what `ingest` does turn by turn, for who has other things to look after meanwhile.
 
@@ -118,13 +133,21 @@ def ingest_steps(
     """
     state = _decoded(memory.catalog.source(unit.key))
     resume = state.reader if state else None
-    reader = ahead.read if ahead else None
-    reading = reader(unit, source, resume=resume) if reader else source.read(unit, resume=resume)
-    done = yield from _SessionWriter(unit, memory, reading, state=state, thinking=thinking).steps()
+    reading: Clean
+    if ahead is not None:
+        reading = ahead.read(unit, source, resume=resume)
+    else:
+        reading = CleanReading(source.read(unit, resume=resume), unit, redaction)
+    writer = _SessionWriter(
+        unit, memory, reading, state=state, thinking=thinking, redaction=redaction
+    )
+    done = yield from writer.steps()
     if reading.late_names:
         # Rows already given would have had another label: give them all again, names known.
-        reading = source.read(unit, resume=None)
-        writer = _SessionWriter(unit, memory, reading, state=None, thinking=thinking)
+        reading = CleanReading(source.read(unit, resume=None), unit, redaction)
+        writer = _SessionWriter(
+            unit, memory, reading, state=None, thinking=thinking, redaction=redaction
+        )
         done = yield from writer.steps()
     return done
 
@@ -155,16 +178,18 @@ class _SessionWriter:
         self,
         unit: Unit,
         memory: Memory,
-        reading: Reading,
+        reading: Clean,
         *,
         state: _State | None,
         thinking: bool,
+        redaction: Redaction | None,
     ) -> None:
         self._unit = unit
         self._memory = memory
         self._reading = reading
         self._old = state
         self._thinking = thinking
+        self._redaction = redaction
         self._state = _State()
         self._session_id = ""
         self._repo = ""
@@ -197,6 +222,7 @@ class _SessionWriter:
             total=self._total,
             problems=tuple(self._problems),
             failed=self._failed,
+            redacted=self._reading.counts,
         )
 
     @property
@@ -220,7 +246,7 @@ class _SessionWriter:
         meta = self._reading.session
         catalog = self._memory.catalog
         self._is_forgotten = is_forgotten(catalog, self._session_id, turn, meta)
-        self._repo = repo_of(meta.cwd, meta.remotes)
+        self._repo = self._clean(repo_of(self._reading.cwd, meta.remotes))
         known = self._memory.catalog.session(self._session_id) is not None
         # Rows without a session record are what a killed run left; the trace may differ by now.
         left_over = not known and self._memory.catalog.has_pending(self._session_id)
@@ -230,6 +256,9 @@ class _SessionWriter:
             self._facts = SessionFacts.begun(
                 catalog, self._session_id, meta.cwd, is_tail=self._is_tail
             )
+
+    def _clean(self, text: str) -> str:
+        return self._redaction.text(text).text if self._redaction and text else text
 
     def _claimed(self, session_id: str) -> str:
         """Return the id to store under: the trace's own unless another living trace has it."""
@@ -298,6 +327,8 @@ class _SessionWriter:
                 uuid = settled[-1].turn_uuid if settled else turn.turn_uuid
                 self._facts.add(turn, turn_uuid=uuid, ts_us=when, thinking=self._thinking)
         if fresh:
+            stamp = self._redaction.stamp if self._redaction else record.OFF
+            record.note_stamp(self._memory.catalog, stamp)
             self._new += self._memory.queue(
                 fresh, started_us=self._state.ended_us, subagent=self._unit.subagent
             )
@@ -354,6 +385,7 @@ class _SessionWriter:
             self._take_back()
         self._state.chunks = self._session_chunks()
         catalog = self._memory.catalog
+        source, counted = self._source_record(), self._redacted_before()
         with catalog.transaction():
             if self._session_id and self._state.chunks:
                 catalog.put_session(self._session_record())
@@ -361,7 +393,8 @@ class _SessionWriter:
                 if self._facts is not None and not self._failed:
                     self._facts.finish()
             if not self._failed:
-                catalog.put_source(self._source_record())
+                catalog.put_source(source)
+                record.add_counts(catalog, self._state.redacted, counted)
             (catalog.add_problems if self._is_tail else self._put_problems)(self._problems)
 
     def _take_back(self) -> None:
@@ -386,9 +419,16 @@ class _SessionWriter:
         known = self._memory.catalog.source(self._unit.key)
         return known is not None and known.session_id == self._session_id
 
+    def _redacted_before(self) -> Counts:
+        """Return what was counted of the trace when it was last read."""
+        known = _decoded(self._memory.catalog.source(self._unit.key))
+        return known.redacted if known else {}
+
     def _source_record(self) -> Source:
+        """Return how far the trace was read; its path is kept as it is, to look for it there."""
         unit = self._unit
         self._state.reader = self._reading.resume
+        self._state.redacted = dict(Counter(self._state.redacted) + Counter(self._reading.counts))
         return Source(
             key=unit.key,
             harness=unit.harness,
@@ -423,7 +463,7 @@ class _SessionWriter:
             parent_id=meta.parent_id,
             link=meta.link,
             inner_id=meta.inner_id,
-            source_path=str(self._unit.path),
+            source_path=self._reading.path,
             source_key=self._unit.key,
             subagent=self._unit.subagent or meta.link == "subagent",
             turns=state.turns,

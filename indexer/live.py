@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from funes_ls.indexer import purge
-from funes_ls.indexer.errors import FunesError
+from funes_ls.indexer.errors import FunesError, ScannerError
 from funes_ls.indexer.live_jobs import job_steps, sweep_steps
 from funes_ls.indexer.live_memory import WritableMemory
 from funes_ls.indexer.live_queue import LiveQueue
@@ -31,6 +31,7 @@ from funes_ls.indexer.live_writer import Writer
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.pipeline import where
 from funes_ls.indexer.progress import Cancelled, Progress, ignore_progress, never
+from funes_ls.indexer.redaction.base import Redaction
 from funes_ls.indexer.traces import TraceSource
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class LiveIndexer:
         roots: Callable[[], list[tuple[TraceSource, Path]]],
         on_event: Progress = ignore_progress,
         thinking: bool = True,
+        redaction: Callable[[], Redaction | None] = lambda: None,
         busy: Cancelled = never,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -69,6 +71,7 @@ class LiveIndexer:
             roots: Gives the readers and the places they read, those that exist now.
             on_event: Told how the work goes on.
             thinking: Whether thinking blocks are stored.
+            redaction: Gives what takes secrets out, as the settings are now; None stores them.
             busy: Whether a query is being answered: vectors of old sessions wait then.
             clock: Gives seconds.
         """
@@ -81,6 +84,7 @@ class LiveIndexer:
             on_event=on_event,
             roots=roots,
             thinking=thinking,
+            redaction=redaction,
             busy=busy,
             clock=clock,
         )
@@ -283,6 +287,9 @@ class LiveIndexer:
             return next(self._work)
         except StopIteration:
             self._end_work(None)
+        except ScannerError as exc:
+            self._end_work(exc)
+            self._writer.scanner_fails(exc)
         except Exception as exc:
             handled = self._handle is not None
             self._end_work(exc)

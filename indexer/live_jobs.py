@@ -19,6 +19,7 @@ def sweep_steps(writer: Writer) -> Work:
         yield from writer.words.read_places(
             places, report=WordsReport(), progress=writer.on_event, cancelled=never
         )
+    writer.scanner_works()
 
 
 def job_steps(handle: JobHandle, writer: Writer) -> Work:
@@ -60,6 +61,7 @@ def _words(handle: JobHandle, writer: Writer) -> Work:
         strict=True,
         cancelled=lambda: handle.is_cancelled,
     )
+    writer.scanner_works()
     if report.failed and not (report.sessions or report.current):
         raise _nothing_read(writer, next(iter(report.troubled)))
     done = report.sessions + report.failed

@@ -28,6 +28,7 @@ from funes_ls.indexer.pipeline import (
     words_steps,
 )
 from funes_ls.indexer.progress import Cancelled, IndexEvent, Progress
+from funes_ls.indexer.redaction.base import Redaction
 from funes_ls.indexer.traces import TraceSource, Unit, units_of
 
 if TYPE_CHECKING:
@@ -61,7 +62,14 @@ class WordsWork:
     """Reads traces into one open memory and says what changed."""
 
     def __init__(
-        self, memory: Memory, *, marks: CrashMarks, thinking: bool, told: Told, queued: "Queued"
+        self,
+        memory: Memory,
+        *,
+        marks: CrashMarks,
+        thinking: bool,
+        told: Told,
+        queued: "Queued",
+        redaction: Callable[[], Redaction | None],
     ) -> None:
         """Write to `memory`; `queued` gets the ids of rows of touched traces."""
         self._memory = memory
@@ -69,6 +77,7 @@ class WordsWork:
         self._thinking = thinking
         self._told = told
         self._queued = queued
+        self._redaction = redaction
         self._half_read: Task | None = None
         self._read_apart: set[str] = set()
         self._committed_s = time.monotonic()
@@ -109,7 +118,14 @@ class WordsWork:
         return later, much
 
     def _read(self, task: Task, report: WordsReport) -> None:
-        read_one(task, self._memory, report=report, thinking=self._thinking, marks=self._marks)
+        read_one(
+            task,
+            self._memory,
+            report=report,
+            thinking=self._thinking,
+            marks=self._marks,
+            redaction=self._redaction(),
+        )
 
     def _ids_after(self, number: int) -> list[str]:
         """Return the latest rows queued after a number, at most `_MOST_ROWS`."""
@@ -176,6 +192,7 @@ class WordsWork:
             progress=progress,
             thinking=self._thinking if thinking is None else thinking,
             marks=self._marks,
+            redaction=self._redaction(),
             slice_s=STEP_S,
         )
         try:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from funes_ls.indexer.crash_marks import CrashMarks
-from funes_ls.indexer.errors import FunesError
+from funes_ls.indexer.errors import FunesError, ScannerError
 from funes_ls.indexer.live_facts import FactsWork
 from funes_ls.indexer.live_model import ModelLoader
 from funes_ls.indexer.live_queue import LiveQueue
@@ -19,6 +19,7 @@ from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.memory_freed import give_back
 from funes_ls.indexer.pipeline import OWN_FAILURES, where
 from funes_ls.indexer.progress import Cancelled, IndexEvent, Meter, Progress
+from funes_ls.indexer.redaction.base import Redaction
 
 if TYPE_CHECKING:
     from funes_ls.indexer.embedding import Embedder
@@ -58,12 +59,14 @@ class Writer:
         roots: Callable[[], Places],
         thinking: bool,
         busy: Cancelled,
+        redaction: Callable[[], Redaction | None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Prepare; see `LiveIndexer`."""
         self.queue = queue
         self.roots = roots
         self.thinking = thinking
+        self._redaction = redaction
         self.loader = ModelLoader(embedder, on_done=queue.wake, clock=clock)
         self.vectors = VectorWork(clock=clock)
         self._facts = FactsWork()
@@ -85,6 +88,8 @@ class Writer:
         self._meter: Meter | None = None
         self._vector_trouble = ""
         self._vectors_at = self._tidy_at = float("-inf")
+        self._scanner_trouble = ""
+        self._sweep_at: float | None = None
 
     # The memory
 
@@ -103,7 +108,7 @@ class Writer:
     @property
     def note(self) -> str:
         """Return what a person should know, "" when all is well."""
-        return self._vector_trouble or self.loader.note
+        return self._scanner_trouble or self._vector_trouble or self.loader.note
 
     def use(self, memory: Memory, marks: CrashMarks) -> None:
         """Work on an open memory from now on."""
@@ -116,6 +121,7 @@ class Writer:
             thinking=self.thinking,
             told=self.tell,
             queued=self.vectors.add_touched,
+            redaction=self._redaction,
         )
         self.vectors.forget()
         self._facts.forget()
@@ -196,6 +202,9 @@ class Writer:
             return False
         try:
             later, much = self.words.read_touched(paths, self.roots())
+        except ScannerError as exc:
+            self.scanner_fails(exc)
+            return False
         except FunesError:
             self.queue.touch(paths)
             raise
@@ -206,7 +215,35 @@ class Writer:
             self.queue.put_back(path)
         if much:
             self.queue.sweep()
+        elif len(later) < len(paths):
+            self.scanner_works()
         return len(later) < len(paths)
+
+    # What takes secrets out
+
+    def scanner_works(self) -> None:
+        """Note that traces were read."""
+        self._scanner_trouble, self._sweep_at = "", None
+
+    def scanner_fails(self, exc: FunesError) -> None:
+        """Read nothing for a while, and then look at every root: the rest goes on meanwhile."""
+        _log.warning("nothing is read now: %s", exc.kind)
+        self._scanner_trouble = str(exc)
+        self._sweep_at = self._clock() + _RETRY_S
+
+    def _rest_scanner(self) -> list[float | None]:
+        """End the scanner when it was not used for a while; return when to look again."""
+        waits: list[float | None] = []
+        if self._sweep_at is not None:
+            left_s = self._sweep_at - self._clock()
+            if left_s <= 0:
+                self._sweep_at = None
+                self.queue.sweep()
+            waits.append(max(0.0, left_s))
+        redaction = self._redaction()
+        if redaction is not None:
+            waits.append(redaction.rest())
+        return waits
 
     def _touched_due_s(self) -> float | None:
         return self.vectors.touched_due_s(may_move=not self.is_tidying)
@@ -301,7 +338,7 @@ class Writer:
     def later(self, *, is_working: bool) -> list[float | None]:
         """Do what waits for a quiet moment; return when to look again."""
         due_s = self._touched_due_s()
-        waits = [due_s or None]
+        waits = [due_s or None, *self._rest_scanner()]
         if self.vectors.has_touched and self.is_tidying:
             waits.append(_BUSY_POLL_S)
         elif due_s == 0.0:

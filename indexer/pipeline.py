@@ -6,7 +6,7 @@ be killed: rows are queued in transactions, moved to the dataset append-first, a
 
 import logging
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from funes_ls.indexer.calls.rebuild import rebuild_steps
 from funes_ls.indexer.crash_marks import NO_MARKS, CrashMarks
-from funes_ls.indexer.errors import BackendError, FunesError
+from funes_ls.indexer.errors import BackendError, FunesError, ScannerError
 from funes_ls.indexer.ingest import (
     Ingested,
     Steps,
@@ -29,6 +29,7 @@ from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import TIERS, Chunk, Problem, path_text
 from funes_ls.indexer.progress import Cancelled, IndexEvent, Meter, Progress
 from funes_ls.indexer.readahead import ReadAhead, reading_ahead
+from funes_ls.indexer.redaction.base import Redaction
 from funes_ls.indexer.traces.base import TraceSource, Unit
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class WordsReport(Struct, kw_only=True):
         failed: Traces that could not be read at all; tried again next time.
         troubled: Lines skipped of each trace, by path; 0 when it could not be read at all.
         changed: Sessions whose rows came or went, in order; who watches may empty it.
+        redacted: How often each rule found a secret in what was read.
     """
 
     sessions: int = 0
@@ -74,6 +76,7 @@ class WordsReport(Struct, kw_only=True):
     removed: int = 0
     troubled: dict[str, int] = {}
     changed: list[str] = []
+    redacted: dict[str, int] = {}
 
 
 def list_units(
@@ -146,13 +149,20 @@ def run_words(
     progress: Progress,
     thinking: bool = True,
     marks: CrashMarks = NO_MARKS,
+    redaction: Redaction | None = None,
 ) -> None:
     """Read traces into the queue and make them findable by words, committing every few seconds.
 
     Fills `report` as it goes, so that an interrupted run can still be told about.
     """
     steps = words_steps(
-        tasks, memory, report=report, progress=progress, thinking=thinking, marks=marks
+        tasks,
+        memory,
+        report=report,
+        progress=progress,
+        thinking=thinking,
+        marks=marks,
+        redaction=redaction,
     )
     try:
         for _ in steps:
@@ -173,6 +183,7 @@ def words_steps(
     progress: Progress,
     thinking: bool = True,
     marks: CrashMarks = NO_MARKS,
+    redaction: Redaction | None = None,
     slice_s: float = float("inf"),
 ) -> Generator[Task | None, None, None]:
     """Do what `run_words` does in steps; words are committed by who takes them.
@@ -187,13 +198,17 @@ def words_steps(
         progress: Told before each trace.
         thinking: Whether thinking blocks are stored.
         marks: Tells which traces killed the process that read them.
+        redaction: Takes secrets out of what is read; None stores them.
         slice_s: How long a step may take, about.
+
+    Raises:
+        ScannerError: nobody can tell what is a secret; nothing more was stored.
     """
     meter = Meter(len(tasks), clock=time.monotonic)
     wanted = [(task.unit, task.source, resume_state(task.unit, memory)) for task in tasks]
     planned = {unit.key: resume for unit, _, resume in wanted}
-    reader = _Reader(memory, report, thinking=thinking, marks=marks)
-    with reading_ahead(wanted) as ahead:
+    reader = _Reader(memory, report, thinking=thinking, marks=marks, redaction=redaction)
+    with reading_ahead(wanted, redaction=redaction) as ahead:
         done = 0
         for group in _groups(tasks):
             left = deque(group)
@@ -275,25 +290,34 @@ def read_one(
     report: WordsReport,
     thinking: bool = True,
     marks: CrashMarks = NO_MARKS,
+    redaction: Redaction | None = None,
 ) -> Ingested:
     """Read one trace into the queue; what is wrong with it becomes a problem.
 
     Raises:
-        FunesError: our own storage failed, not the trace.
+        FunesError: our own storage failed, or the scanner for secrets, not the trace.
     """
-    return at_once(_Reader(memory, report, thinking=thinking, marks=marks).steps(task, None))
+    reader = _Reader(memory, report, thinking=thinking, marks=marks, redaction=redaction)
+    return at_once(reader.steps(task, None))
 
 
 class _Reader:
     """Reads traces one by one and keeps count of what came of each."""
 
     def __init__(
-        self, memory: Memory, report: WordsReport, *, thinking: bool, marks: CrashMarks
+        self,
+        memory: Memory,
+        report: WordsReport,
+        *,
+        thinking: bool,
+        marks: CrashMarks,
+        redaction: Redaction | None,
     ) -> None:
         self._memory = memory
         self._report = report
         self._thinking = thinking
         self._marks = marks
+        self._redaction = redaction
 
     def steps(self, task: Task, ahead: ReadAhead | None) -> Steps[Ingested]:
         unit = task.unit
@@ -307,10 +331,17 @@ class _Reader:
 
     def _guarded(self, task: Task, ahead: ReadAhead | None) -> Steps[Ingested]:
         steps = ingest_steps(
-            task.unit, task.source, self._memory, thinking=self._thinking, ahead=ahead
+            task.unit,
+            task.source,
+            self._memory,
+            thinking=self._thinking,
+            ahead=ahead,
+            redaction=self._redaction,
         )
         try:
             return (yield from steps)
+        except ScannerError:
+            raise
         except (FunesError, OSError) as exc:
             if isinstance(exc, FunesError) and exc.kind in OWN_FAILURES:
                 raise
@@ -331,6 +362,7 @@ class _Reader:
         report.failed += done.failed
         report.new += done.new
         report.removed += done.removed
+        report.redacted = dict(Counter(report.redacted) + Counter(done.redacted))
         if done.new or done.removed:
             report.changed.append(done.session_id)
         if done.problems:

@@ -8,16 +8,16 @@ from msgspec import Struct
 #: No estimate before so many seconds: the first units say little about the rest.
 _WARM_UP_S = 3.0
 
-Phase = Literal["scan", "words", "model", "vectors", "tidy", "search", "scrub", "rewrite"]
+Phase = Literal["rules", "scan", "words", "model", "vectors", "tidy", "search", "scrub", "rewrite"]
 
 
 class IndexEvent(Struct, frozen=True, kw_only=True):
     """A moment of an index run.
 
     Attributes:
-        phase: `scan` finds traces, `words` reads and makes them searchable, `model` downloads,
-            `vectors` embeds, `tidy` compacts; `search` and `scrub` go through sessions, `rewrite`
-            writes the memory anew.
+        phase: `rules` prepares the rules for secrets, `scan` finds traces, `words` reads and makes
+            them searchable, `model` downloads, `vectors` embeds, `tidy` compacts; `search` and
+            `scrub` go through sessions, `rewrite` writes the memory anew.
         done: Units done in this phase: sessions for `words`, chunks for `vectors`, bytes for
             `model`.
         total: Units in all, 0 when unknown.

@@ -10,13 +10,16 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import IO
 
 import msgspec
 
-from funes_ls.indexer.errors import TraceError
+from funes_ls.indexer.clean import Clean, CleanReading
+from funes_ls.indexer.errors import ScannerError, TraceError
 from funes_ls.indexer.model import Problem, SessionMeta, Turn
-from funes_ls.indexer.traces.base import Reading, TraceSource, Unit
+from funes_ls.indexer.redaction.base import Counts, Redaction
+from funes_ls.indexer.traces.base import TraceSource, Unit
 from funes_ls.indexer.traces.worker import Frame, read_message, request_of, write_message
 
 #: Less than this to read, and a second process costs more than it saves.
@@ -32,23 +35,32 @@ Wanted = tuple[Unit, TraceSource, bytes | None]
 class ReadAhead:
     """Gives the readings of units, asked for in the order they were announced."""
 
-    def __init__(self, worker: "subprocess.Popen[bytes] | None", announced: set[str]) -> None:
+    def __init__(
+        self,
+        worker: "subprocess.Popen[bytes] | None",
+        announced: set[str],
+        redaction: Redaction | None = None,
+    ) -> None:
         """Read from a worker that was asked for the announced keys; None reads all here."""
         self._worker = worker
+        self._redaction = redaction
         self._announced = announced
         self._frames = _Frames(worker.stdout) if worker and worker.stdout else None
 
-    def read(self, unit: Unit, source: TraceSource, *, resume: bytes | None) -> Reading:
+    def read(self, unit: Unit, source: TraceSource, *, resume: bytes | None) -> Clean:
         """Return the reading of a unit; the one before it must have been read to its end."""
         if self._frames is None or unit.key not in self._announced:
-            return source.read(unit, resume=resume)
+            return self._read_here(unit, source, resume)
         self._announced.discard(unit.key)
         first = self._next_frame()
         while first is not None and first.key != unit.key:  # the rest of one given up
             first = self._next_frame()
         if first is None:
-            return source.read(unit, resume=resume)
+            return self._read_here(unit, source, resume)
         return _RemoteReading(self, first)
+
+    def _read_here(self, unit: Unit, source: TraceSource, resume: bytes | None) -> Clean:
+        return CleanReading(source.read(unit, resume=resume), unit, self._redaction)
 
     def is_ready(self, unit: Unit, *, wait_s: float) -> bool:
         """Return whether reading a unit can begin, after waiting for that a while."""
@@ -121,7 +133,7 @@ class _Frames:
 
 
 class _RemoteReading:
-    """A reading that happens in the worker; see `Reading`."""
+    """A reading that happens in the worker; see `Clean`."""
 
     def __init__(self, ahead: ReadAhead, first: Frame) -> None:
         self._ahead = ahead
@@ -141,12 +153,27 @@ class _RemoteReading:
             if following is None:
                 raise TraceError("The process that reads traces ended.", kind="reader_died")
             self._frame = following
+        if self._frame.scanner:
+            kind, message, hint = self._frame.scanner
+            raise ScannerError(message, hint=hint, kind=kind)
         if self._frame.error:
             raise TraceError(f"Reading failed ({self._frame.error}).", kind="reader_failed")
 
     @property
     def session(self) -> SessionMeta:
         return self._frame.session
+
+    @property
+    def cwd(self) -> str:
+        return self._frame.cwd
+
+    @property
+    def path(self) -> str:
+        return self._frame.path
+
+    @property
+    def counts(self) -> Counts:
+        return self._frame.counts
 
     @property
     def resume(self) -> bytes:
@@ -170,23 +197,27 @@ class _RemoteReading:
 
 
 @contextmanager
-def reading_ahead(wanted: Sequence[Wanted]) -> Iterator[ReadAhead]:
+def reading_ahead(
+    wanted: Sequence[Wanted], *, redaction: Redaction | None = None
+) -> Iterator[ReadAhead]:
     """Yield the readings of units, read by a worker when there is enough to read.
 
     Args:
         wanted: In the order they will be asked for. Units inside a database or a table stay here.
+        redaction: Takes secrets out here; the worker has a scanner of its own.
     """
     files = [(unit, resume) for unit, _, resume in wanted if not unit.container]
     if sum(unit.size for unit, _ in files) < WORTH_BYTES:
-        yield ReadAhead(None, set())
+        yield ReadAhead(None, set(), redaction)
         return
     worker = _started()
     ahead = None
     try:
         if worker is not None and worker.stdin is not None:
-            asker = threading.Thread(target=_ask, args=(worker.stdin, files), daemon=True)
+            rules = redaction.cache_dir if redaction is not None else None
+            asker = threading.Thread(target=_ask, args=(worker.stdin, files, rules), daemon=True)
             asker.start()
-        ahead = ReadAhead(worker, {unit.key for unit, _ in files})
+        ahead = ReadAhead(worker, {unit.key for unit, _ in files}, redaction)
         yield ahead
     finally:
         if worker is not None:
@@ -203,12 +234,12 @@ def _started() -> "subprocess.Popen[bytes] | None":
         return None
 
 
-def _ask(stream: IO[bytes], files: Sequence[tuple[Unit, bytes | None]]) -> None:
+def _ask(stream: IO[bytes], files: Sequence[tuple[Unit, bytes | None]], rules: Path | None) -> None:
     """Write the requests; a full pipe holds them back until the worker takes them."""
     encoder = msgspec.msgpack.Encoder()
     with suppress(OSError, ValueError):  # the worker is gone, or is being ended
         for unit, resume in files:
-            write_message(stream, encoder.encode(request_of(unit, resume)))
+            write_message(stream, encoder.encode(request_of(unit, resume, rules)))
         stream.close()
 
 

@@ -4,6 +4,7 @@ Precedence: command-line flags, then `FUNES_*` environment, then what an editor 
 `$FUNES_HOME/config.toml`, then the defaults below. A wrong value is reported once and ignored.
 """
 
+import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,6 +37,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         thinking: Whether thinking blocks are indexed.
         watch: Whether the engine keeps the memory current while sessions are being written.
         idle_s: Seconds without a client and without work after which the engine ends.
+        redaction: `on`, or `off`: sessions are stored with the secrets in them.
+        exclude: Globs; sessions of matching folders, and matching traces, are kept out.
     """
 
     home: Path
@@ -54,6 +57,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     thinking: bool = True
     watch: bool = True
     idle_s: float = 900.0
+    redaction: str = "on"
+    exclude: tuple[str, ...] = ()
 
     @property
     def memory_dir(self) -> Path:
@@ -64,6 +69,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     def models_dir(self) -> Path:
         """Return the directory that installed models live in."""
         return self.home / "models"
+
+    @property
+    def rules_dir(self) -> Path:
+        """Return the directory that the compiled rules for secrets live in."""
+        return Path(os.environ.get("FUNES_RULES_CACHE") or self.home / "rules")
 
 
 #: Key in config.toml (and in an editor's `funes` section) -> field of `Settings`.
@@ -83,6 +93,8 @@ CONFIG_KEYS = {
     "index.thinking": "thinking",
     "index.watch": "watch",
     "engine.idle": "idle_s",
+    "redaction": "redaction",
+    "exclude.paths": "exclude",
 }
 
 ENV_KEYS = {
@@ -101,6 +113,8 @@ ENV_KEYS = {
     "FUNES_THINKING": "thinking",
     "FUNES_WATCH": "watch",
     "FUNES_ENGINE_IDLE": "idle_s",
+    "FUNES_REDACTION": "redaction",
+    "FUNES_EXCLUDE": "exclude",
 }
 
 #: Settings that come with a question -> its name in the params of one; the others are those of
@@ -124,6 +138,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "threads": (1, 64),
     "idle_s": (0, 1e9),
 }
+_CHOICES = {"redaction": ("on", "off")}
 
 
 def load_settings(
@@ -197,10 +212,14 @@ def _take(values: dict[str, Any], field: str, value: Any, where: str, warnings: 
             value = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[
                 value.strip().lower()
             ]
+        elif field == "exclude" and isinstance(value, str):
+            value = [part for part in value.split(os.pathsep) if part]
         converted = msgspec.convert(value, kind, strict=False)
         low, high = _RANGES.get(field, (float("-inf"), float("inf")))
-        if not isinstance(converted, str) and not low <= converted <= high:
+        if isinstance(converted, int | float) and not low <= converted <= high:
             raise ValueError(f"must be between {low:g} and {high:g}")
+        if converted not in (choices := _CHOICES.get(field, (converted,))):
+            raise ValueError(f"must be {' or '.join(choices)}")
     except (KeyError, ValueError, msgspec.ValidationError) as exc:
         reason = "must be yes or no" if isinstance(exc, KeyError) else str(exc)
         warnings.append(f"The {where} is ignored: {reason}.")

@@ -17,6 +17,7 @@ _LINE_EVERY_S = 5.0
 _TIERS = {1: "text", 2: "tool calls", 3: "tool results"}
 #: Phase of an index run -> what it is called.
 PHASES = {
+    "rules": "Preparing secret rules",
     "scan": "Looking for sessions",
     "words": "Reading sessions (words)",
     "model": "Getting the model",

@@ -18,6 +18,8 @@ from funes_ls.indexer.live_state import Changed, Job, JobHandle, JobReport
 from funes_ls.indexer.live_task import LiveTask
 from funes_ls.indexer.memory import CATALOG, Memory
 from funes_ls.indexer.progress import IndexEvent
+from funes_ls.indexer.redaction.base import Redaction, is_built
+from funes_ls.indexer.redaction.child import RedactingChild
 from funes_ls.indexer.traces import TraceSource
 from funes_ls.indexer.watch import Watcher, WatchState
 from funes_ls.writing import Change, Writer
@@ -58,6 +60,7 @@ class Indexing:
         self._wanting_vectors = 0
         self._watcher: Watcher | None = None
         settings = core.memories.settings
+        self._scanner = RedactingChild(settings.rules_dir)
         self._live = LiveIndexer(
             core.home,
             settings.memory_dir,
@@ -66,6 +69,7 @@ class Indexing:
             roots=self._roots,
             on_event=self._event,
             thinking=settings.thinking,
+            redaction=self._redaction,
             busy=lambda: core.answering > 0,
         )
 
@@ -105,6 +109,7 @@ class Indexing:
             watcher.stop(wait_s=0.0)
         if not self._live.stop(wait_s=wait_s):
             _log.warning("the writer was not done in time")
+        self._scanner.close()
 
     def settings_changed(self) -> None:
         """Load the model that the settings now name, when it is next needed."""
@@ -242,6 +247,11 @@ class Indexing:
         }
         return list(found.values())
 
+    def _redaction(self) -> Redaction | None:
+        """Return what takes secrets out, None when the settings want none taken out."""
+        off = self._core.memories.settings.redaction == "off" or not is_built()
+        return None if off else self._scanner
+
     def _embedder(self, memory: Memory) -> "Embedder | None":
         """Return the memory's model, the very one that questions are encoded with."""
         memories = self._core.memories
@@ -312,6 +322,7 @@ def _index_report(report: JobReport, *, memory: str) -> service.IndexReport:
         words_only=report.left,
         problems=report.problems,
         troubled=words.troubled,
+        redacted=words.redacted,
         # Nothing is left undone for good: the engine goes on by itself.
         stopped="background" if report.stopped == "budget" else report.stopped,
         note=report.note,

@@ -11,6 +11,7 @@ _EVERY_S = 0.25
 _TITLE = "Indexing sessions"
 #: Where each phase begins in a hundred, and how much of it it takes.
 _SHARES = {
+    "rules": (0, 0),
     **{"scan": (0, 0), "words": (0, 40), "model": (40, 0), "vectors": (40, 60), "tidy": (99, 0)},
     **{"search": (0, 50), "scrub": (0, 50), "rewrite": (50, 50)},
 }
@@ -67,6 +68,7 @@ def message_of(event: IndexEvent) -> str:
     """Return what is being done, in a few words; never of what sessions say."""
     count = f" {event.done:,} of {event.total:,}" if event.total else ""
     return {
+        "rules": "Preparing secret rules",
         "scan": "Looking for sessions",
         "words": f"Reading sessions{count}",
         "model": "Getting the model",

@@ -15,8 +15,11 @@ from typing import IO
 import msgspec
 from msgspec import Struct
 
+from funes_ls.indexer.clean import CleanReading
+from funes_ls.indexer.errors import ScannerError
 from funes_ls.indexer.model import Problem, SessionMeta, Turn
-from funes_ls.indexer.traces.base import Reading, Unit
+from funes_ls.indexer.redaction.base import LocalRedaction
+from funes_ls.indexer.traces.base import Unit
 from funes_ls.indexer.traces.registry import reader_of
 
 LENGTH = struct.Struct("<Q")
@@ -30,7 +33,12 @@ Items = list[tuple[Turn | None, Problem | None]]
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """A unit to read; `path` is its real path as the file system has it."""
+    """A unit to read.
+
+    Attributes:
+        path: Its real path as the file system has it.
+        rules: Where compiled rules for secrets are kept; None to read it as it is.
+    """
 
     key: str
     harness: str
@@ -40,6 +48,7 @@ class Request(Struct, frozen=True, kw_only=True):
     inode: int
     subagent: bool
     resume: bytes | None
+    rules: bytes | None = None
 
 
 class Frame(Struct, frozen=True, kw_only=True):
@@ -50,6 +59,8 @@ class Frame(Struct, frozen=True, kw_only=True):
         items: Each a turn or a problem.
         last: Whether the reading ends here; `resume` and the rest are whole only then.
         error: Why the reading broke off, "" when it did not.
+        scanner: What is wrong with the scanner for secrets: kind, message and hint; () mostly.
+        cwd, path, counts: See `CleanReading`.
     """
 
     key: str
@@ -62,10 +73,14 @@ class Frame(Struct, frozen=True, kw_only=True):
     late_names: bool = False
     failed: bool = False
     error: str = ""
+    scanner: tuple[str, ...] = ()
+    cwd: str = ""
+    path: str = ""
+    counts: dict[str, int] = {}
 
 
-def request_of(unit: Unit, resume: bytes | None) -> Request:
-    """Return what asks the worker to read a unit."""
+def request_of(unit: Unit, resume: bytes | None, rules: Path | None = None) -> Request:
+    """Return what asks the worker to read a unit, without secrets if it is told of rules."""
     return Request(
         key=unit.key,
         harness=unit.harness,
@@ -75,6 +90,7 @@ def request_of(unit: Unit, resume: bytes | None) -> Request:
         inode=unit.inode,
         subagent=unit.subagent,
         resume=resume,
+        rules=os.fsencode(rules) if rules is not None else None,
     )
 
 
@@ -94,8 +110,8 @@ def write_message(stream: IO[bytes], body: bytes) -> None:
     stream.flush()
 
 
-def frames(request: Request) -> Iterator[Frame]:
-    """Yield the reading of a unit, frame by frame."""
+def frames(request: Request, redaction: LocalRedaction | None = None) -> Iterator[Frame]:
+    """Yield the reading of a unit, frame by frame, without the secrets in it."""
     unit = Unit(
         key=request.key,
         harness=request.harness,
@@ -105,7 +121,8 @@ def frames(request: Request) -> Iterator[Frame]:
         inode=request.inode,
         subagent=request.subagent,
     )
-    reading = reader_of(unit).read(unit, resume=request.resume)
+    raw = reader_of(unit).read(unit, resume=request.resume)
+    reading = CleanReading(raw, unit, redaction)
     items: Items = []
     try:
         size = 0
@@ -115,17 +132,44 @@ def frames(request: Request) -> Iterator[Frame]:
             if size >= _FRAME_CHARS or len(items) >= _FRAME_ITEMS:
                 yield _frame(request.key, reading, items)
                 items, size = [], 0
+        last = _last(request.key, reading, items)
+    except ScannerError as exc:
+        yield _unscanned(request.key, unit, exc)
     except Exception as exc:  # whatever it is, the other side decides what it means
-        yield _last(request.key, reading, items, error=type(exc).__name__)
+        try:
+            yield _last(request.key, reading, items, error=type(exc).__name__)
+        except ScannerError as worse:
+            yield _unscanned(request.key, unit, worse)
     else:
-        yield _last(request.key, reading, items)
+        yield last
 
 
-def _frame(key: str, reading: Reading, items: Items) -> Frame:
-    return Frame(key=key, items=items, session=reading.session, restarted=reading.restarted)
+def _frame(key: str, reading: CleanReading, items: Items) -> Frame:
+    return Frame(
+        key=key,
+        items=items,
+        session=reading.session,
+        restarted=reading.restarted,
+        cwd=reading.cwd,
+        path=reading.path,
+        counts=dict(reading.counts),
+    )
 
 
-def _last(key: str, reading: Reading, items: Items, *, error: str = "") -> Frame:
+def _unscanned(key: str, unit: Unit, exc: ScannerError) -> Frame:
+    """Return the end of a reading that nobody can take secrets out of."""
+    return Frame(
+        key=key,
+        items=[],
+        session=SessionMeta(session_id="", harness=unit.harness),
+        restarted=False,
+        last=True,
+        failed=True,
+        scanner=(exc.kind, exc.message, exc.hint),
+    )
+
+
+def _last(key: str, reading: CleanReading, items: Items, *, error: str = "") -> Frame:
     return Frame(
         key=key,
         items=items,
@@ -137,6 +181,9 @@ def _last(key: str, reading: Reading, items: Items, *, error: str = "") -> Frame
         late_names=reading.late_names,
         failed=reading.failed or bool(error),
         error=error,
+        cwd=reading.cwd,
+        path=reading.path,
+        counts=dict(reading.counts),
     )
 
 
@@ -149,8 +196,14 @@ def main() -> None:
     os.dup2(2, 1)  # a stray print must not break the frames
     encoder = msgspec.msgpack.Encoder()
     decoder = msgspec.msgpack.Decoder(Request)
+    redaction: LocalRedaction | None = None
     while (body := read_message(sys.stdin.buffer)) is not None:
-        for frame in frames(decoder.decode(body)):
+        request = decoder.decode(body)
+        if request.rules is None:
+            redaction = None
+        elif redaction is None:
+            redaction = LocalRedaction(Path(os.fsdecode(request.rules)))
+        for frame in frames(request, redaction):
             write_message(replies, encoder.encode(frame))
 
 

@@ -1,0 +1,193 @@
+"""A reading without secrets: what a trace says never gets past this as it stands there."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from funes_ls.indexer.model import Block, Problem, SessionMeta, Turn
+from funes_ls.indexer.redaction.base import Counts, Redaction
+from funes_ls.indexer.traces.base import Reading, Unit
+from funes_ls.indexer.traces.texts import munge, title_of
+
+#: Values of a reader's state that say nothing of the session.
+_OWN_VALUES = ("digest", "harness", "version")
+
+
+class Clean(Reading, Protocol):
+    """A reading without secrets, wherever that was seen to."""
+
+    @property
+    def cwd(self) -> str:
+        """Where the session ran, as it is: to look there, never to be kept."""
+        ...
+
+    @property
+    def path(self) -> str:
+        """The trace's path as it may be shown and kept."""
+        ...
+
+    @property
+    def counts(self) -> Counts:
+        """How often each rule found something in the turns so far."""
+        ...
+
+
+class CleanReading:
+    """A reading whose turns, problems, session and state hold no secrets; see `Clean`."""
+
+    def __init__(self, reading: Reading, unit: Unit, redaction: Redaction | None) -> None:
+        """Wrap the reading of a unit; None lets everything through as it is."""
+        self._reading = reading
+        self._unit = unit
+        self._redaction = redaction
+        self._titles: dict[str, str] = {}
+        self._raw_meta: SessionMeta | None = None
+        self._meta: SessionMeta | None = None
+        self._folders: dict[str, str] = {}
+        self._counts: Counter[str] = Counter()
+
+    def __iter__(self) -> Iterator[Turn | Problem]:
+        """Yield what the reading does, without secrets."""
+        if self._redaction is None:
+            yield from self._reading
+            return
+        for item in self._reading:
+            yield self._turn(item) if isinstance(item, Turn) else self._problem(item)
+
+    @property
+    def session(self) -> SessionMeta:
+        """What the trace says of its session."""
+        raw = self._reading.session
+        if self._redaction is None:
+            return raw
+        if self._meta is None or raw != self._raw_meta:
+            self._raw_meta = replace(raw, remotes=list(raw.remotes))  # the reader fills its own
+            given = replace(raw, title=self._titles.get(raw.title, raw.title))
+            self._meta, _ = self._redaction.meta(given)
+            if self._meta.cwd != raw.cwd and (named := munge(raw.cwd)):
+                self._folders[named] = munge(self._meta.cwd) or ""
+        return self._meta
+
+    @property
+    def cwd(self) -> str:
+        """Where the session ran, as it is: to look there, never to be kept."""
+        return self._reading.session.cwd
+
+    @property
+    def counts(self) -> Counts:
+        """How often each rule found something in the turns so far."""
+        return self._counts
+
+    @property
+    def resume(self) -> bytes:
+        """The reader's state: it holds the title, the folder and the names of tools."""
+        raw = self._reading.resume
+        if self._redaction is None or not raw:
+            return raw
+        state = msgspec.msgpack.decode(raw)
+        joined = "\n".join(_strings(state))
+        if self._redaction.text(joined).text == joined and not (self._titles or self._folders):
+            return raw
+        return msgspec.msgpack.encode(self._clean(state))
+
+    @property
+    def offset(self) -> int:
+        """See `Reading`."""
+        return self._reading.offset
+
+    @property
+    def restarted(self) -> bool:
+        """See `Reading`."""
+        return self._reading.restarted
+
+    @property
+    def late_names(self) -> bool:
+        """See `Reading`."""
+        return self._reading.late_names
+
+    @property
+    def failed(self) -> bool:
+        """See `Reading`."""
+        return self._reading.failed
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """See `Reading`."""
+        return self._reading.skipped
+
+    @property
+    def path(self) -> str:
+        """The trace's path as it may be shown and kept."""
+        path = str(self._unit.path)
+        return path if self._redaction is None else self._clean_path(path)
+
+    def _turn(self, raw: Turn) -> Turn:
+        assert self._redaction is not None
+        _ = self.session  # what its folder is called is known before its turns are
+        turn, found = self._redaction.turn(raw)
+        if found:
+            self._counts.update(found)
+            self._note_titles(raw, turn)
+        if self._folders:
+            turn = replace(
+                turn,
+                workdir=self._without_folders(turn.workdir),
+                source_path=self._without_folders(turn.source_path),
+            )
+        return turn
+
+    def _note_titles(self, raw: Turn, turn: Turn) -> None:
+        """Note what a prompt is called without secrets: in a title one may be cut in half."""
+        if raw.role != "user":
+            return
+        for before, after in zip(_blocks(raw), _blocks(turn), strict=True):
+            if before.text != after.text and (title := title_of(before.text)):
+                self._titles[title] = title_of(after.text)
+
+    def _without_folders(self, path: str) -> str:
+        """Return a path without folders that harnesses name after one with a secret in its name."""
+        for raw, clean in self._folders.items():
+            path = path.replace(raw, clean)
+        return path
+
+    def _clean_path(self, path: str) -> str:
+        return self._without_folders(self._text(path))
+
+    def _problem(self, raw: Problem) -> Problem:
+        path, message = self._clean_path(raw.path), self._text(raw.message)
+        if (path, message) == (raw.path, raw.message):
+            return raw
+        return replace(raw, path=path, message=message)
+
+    def _text(self, text: str) -> str:
+        assert self._redaction is not None
+        return self._redaction.text(text).text
+
+    def _clean(self, value: Any, key: str = "") -> Any:
+        """Return a part of a state without secrets."""
+        if isinstance(value, str) and key not in _OWN_VALUES:
+            return self._clean_path(self._titles.get(value, value))
+        if isinstance(value, dict):
+            return {self._clean(name): self._clean(one, name) for name, one in value.items()}
+        if isinstance(value, list):
+            return [self._clean(one) for one in value]
+        return value
+
+
+def _blocks(turn: Turn) -> tuple[Block, ...]:
+    return (*turn.blocks, *(turn.ext_blocks or ()))
+
+
+def _strings(value: Any, key: str = "") -> Iterator[str]:
+    if isinstance(value, str) and key not in _OWN_VALUES:
+        yield value
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            yield from _strings(name)
+            yield from _strings(one, name)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _strings(one)

@@ -1,0 +1,170 @@
+"""What takes secrets out, wherever the scanner runs: in this process or in one of its own."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from funes_ls.indexer.errors import ScannerError
+from funes_ls.indexer.model import SessionMeta, Turn
+
+#: Loads the scanner's libraries, so it is imported only where it is needed.
+_SCANNER = "funes_ls.indexer.redaction.redactor"
+#: How often each rule found something, by its id; never what it found.
+Counts = Mapping[str, int]
+
+
+class Found(Protocol):
+    """A text without its secrets, and how often each rule found one."""
+
+    @property
+    def text(self) -> str:
+        """The text; the very same when there are none."""
+        ...
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often each rule found one."""
+        ...
+
+
+class FoundText(Struct, frozen=True):
+    """See `Found`."""
+
+    text: str
+    counts: dict[str, int]
+
+
+class Scanner(Protocol):
+    """What `LocalRedaction` loads."""
+
+    @property
+    def stamp(self) -> str:
+        """See `Redaction`."""
+        ...
+
+    def text(self, text: str) -> Found:
+        """See `Redaction`."""
+        ...
+
+    def turn(self, turn: Turn) -> tuple[Turn, Counts]:
+        """See `Redaction`."""
+        ...
+
+    def meta(self, meta: SessionMeta) -> tuple[SessionMeta, Counts]:
+        """See `Redaction`."""
+        ...
+
+
+class Redaction(Protocol):
+    """Takes secrets out of texts, turns and what is said of sessions."""
+
+    @property
+    def cache_dir(self) -> Path:
+        """Where compiled rules are kept."""
+        ...
+
+    @property
+    def stamp(self) -> str:
+        """Which scanner with which rules this is."""
+        ...
+
+    def text(self, text: str) -> Found:
+        """Return a text without its secrets.
+
+        Raises:
+            ScannerError: nobody can tell.
+        """
+        ...
+
+    def turn(self, turn: Turn) -> tuple[Turn, Counts]:
+        """Return a turn without its secrets; raises as `text` does."""
+        ...
+
+    def meta(self, meta: SessionMeta) -> tuple[SessionMeta, Counts]:
+        """Return what a trace says of its session without secrets; raises as `text` does."""
+        ...
+
+    def rest(self) -> float | None:
+        """Give back what was not used for a while; return the seconds until it should be asked."""
+        ...
+
+
+class LocalRedaction:
+    """The scanner in this process, loaded when it is first needed."""
+
+    def __init__(self, cache_dir: Path) -> None:
+        """Prepare; nothing is loaded yet."""
+        self.cache_dir = cache_dir
+        self._loaded: Scanner | None = None
+        self._error: ScannerError | None = None
+
+    @property
+    def stamp(self) -> str:
+        """Return which scanner with which rules this is."""
+        return self._redactor().stamp
+
+    def text(self, text: str) -> Found:
+        """Return a text without its secrets."""
+        return self._redactor().text(text)
+
+    def turn(self, turn: Turn) -> tuple[Turn, Counts]:
+        """Return a turn without its secrets."""
+        return self._redactor().turn(turn)
+
+    def meta(self, meta: SessionMeta) -> tuple[SessionMeta, Counts]:
+        """Return what a trace says of its session without secrets."""
+        return self._redactor().meta(meta)
+
+    def rest(self) -> float | None:
+        """Return None: what is loaded stays."""
+        return None
+
+    def load(self) -> None:
+        """Load the scanner now, which takes seconds when its rules are not compiled yet."""
+        self._redactor()
+
+    def _redactor(self) -> Scanner:
+        if self._error is not None:
+            raise self._error
+        if self._loaded is None:
+            try:
+                self._loaded = loaded(self.cache_dir)
+            except ScannerError as exc:
+                self._error = exc
+                raise
+        return self._loaded
+
+
+def loaded(cache_dir: Path) -> Scanner:
+    """Return the scanner, loaded into this process.
+
+    Raises:
+        ScannerError: it cannot be; the message names what to do.
+    """
+    try:
+        scanner: Scanner = import_module(_SCANNER).Redactor.load(cache_dir)
+    except ScannerError as exc:
+        raise explained(exc) from exc
+    except ImportError as exc:
+        raise explained(ScannerError("It is not installed.", kind="scanner_missing")) from exc
+    return scanner
+
+
+def explained(error: ScannerError) -> ScannerError:
+    """Return a scanner's error as one that says what it keeps from being done, and what to run."""
+    if error.hint:
+        return error
+    return ScannerError(
+        f"Nothing is indexed: the scanner for secrets does not work. {error.message}",
+        hint="Install funes-ls anew, or set `redaction` to off to store sessions as they are.",
+        kind=error.kind,
+    )
+
+
+def is_built() -> bool:
+    """TEMPORARY, goes with the first commit of redactor.py."""
+    return find_spec(_SCANNER) is not None

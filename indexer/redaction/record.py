@@ -1,0 +1,58 @@
+"""What the catalog knows of redaction: with which rules rows were read, and what was taken out."""
+
+from collections import Counter
+
+import msgspec
+
+from funes_ls.indexer.catalog import Catalog
+from funes_ls.indexer.redaction.base import Counts
+
+#: Stamp of the oldest rules that a stored row was read with.
+STAMP_KEY = "redaction"
+#: Counts by rule, as JSON.
+COUNTS_KEY = "redactions"
+#: The stamp where rows were stored as they are: because the settings said so; because nobody
+#: knew of secrets yet, or nobody knows any more.
+OFF, UNKNOWN = "off", ""
+
+
+def stored_stamp(catalog: Catalog) -> str | None:
+    """Return with which rules the oldest rows were read, None while there are no rows."""
+    kept = catalog.get(STAMP_KEY)
+    if kept is not None:
+        return str(kept)
+    return UNKNOWN if catalog.session_count() or catalog.pending_count() else None
+
+
+def note_stamp(catalog: Catalog, stamp: str) -> None:
+    """Note that rows are about to be stored that were read with some rules, or with none."""
+    kept = stored_stamp(catalog)
+    if kept is None or (stamp == OFF and kept not in (OFF, UNKNOWN)):
+        catalog.put(STAMP_KEY, stamp)
+    elif catalog.get(STAMP_KEY) is None:
+        catalog.put(STAMP_KEY, kept)
+
+
+def is_scrub_due(catalog: Catalog, current: str) -> bool:
+    """Return whether stored rows were read with other rules than today's, or with none."""
+    return stored_stamp(catalog) not in (None, current)
+
+
+def counts(catalog: Catalog) -> dict[str, int]:
+    """Return how often each rule found something in what is stored."""
+    kept = catalog.get(COUNTS_KEY)
+    try:
+        return msgspec.json.decode(kept, type=dict[str, int]) if kept else {}
+    except (msgspec.MsgspecError, TypeError):
+        return {}
+
+
+def add_counts(catalog: Catalog, more: Counts, less: Counts) -> None:
+    """Note what was taken out of a trace, in place of what an earlier reading of it took out."""
+    if not (more or less):
+        return
+    total = Counter(counts(catalog))
+    total.update(more)
+    total.subtract(less)
+    known = {rule: total[rule] for rule in sorted(total) if total[rule] > 0}
+    catalog.put(COUNTS_KEY, msgspec.json.encode(known).decode())
