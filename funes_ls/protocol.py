@@ -13,6 +13,8 @@ from funes_ls.protocol_base import Params as Params
 from funes_ls.protocol_base import Token as Token
 from funes_ls.protocol_secrets import ForgetAnswer as ForgetAnswer
 from funes_ls.protocol_secrets import ForgetParams as ForgetParams
+from funes_ls.protocol_secrets import ScrubAnswer as ScrubAnswer
+from funes_ls.protocol_secrets import ScrubParams as ScrubParams
 
 #: Grows when an older front and a newer engine, or the reverse, no longer understand each other.
 PROTOCOL = 1
@@ -458,6 +460,7 @@ METHODS: dict[str, type[Params]] = {
     "funes/blame": BlameParams,
     "funes/index": IndexParams,
     "funes/forget": ForgetParams,
+    "funes/scrub": ScrubParams,
     "funes/memories": MemoriesParams,
     "funes/ask": AskParams,
     "engine/hello": HelloParams,

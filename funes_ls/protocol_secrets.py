@@ -57,3 +57,41 @@ class ForgetAnswer(Struct, frozen=True, kw_only=True):
     pure: bool = False
     published: tuple[str, ...] = ()
     note: str = ""
+
+
+class ScrubParams(Params, frozen=True, kw_only=True):
+    """`funes/scrub`: take secrets out of what is stored; `dryRun` only counts."""
+
+    dry_run: bool = False
+
+
+class ScrubAnswer(Struct, frozen=True, kw_only=True):
+    """What scrubbing took out, or would; never what it was.
+
+    Attributes:
+        state: `empty` (nothing is stored), `clean` (nothing was found), `found` (of a dry run)
+            or `scrubbed`.
+        sessions: Sessions that were scanned, `blocks` their blocks.
+        redacted: Blocks that held secrets.
+        dropped: Blocks taken out since they could not be cleaned.
+        details: Titles, branches, folders, paths, problems and logs that held some.
+        requeued: Chunks that get a new vector; until then they are found by words only.
+        counts: How often each rule found something.
+        stamp: Which scanner with which rules it was.
+        pure: Whether no byte of it is left under the home; see `note` when it is not so.
+        published: Memories elsewhere that hold some of it still.
+        note: What a person should know.
+    """
+
+    state: str
+    sessions: int
+    blocks: int
+    redacted: int
+    dropped: int
+    details: int
+    requeued: int
+    counts: dict[str, int]
+    stamp: str
+    pure: bool
+    published: tuple[str, ...] = ()
+    note: str = ""

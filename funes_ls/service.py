@@ -42,6 +42,7 @@ from funes_ls.retrieval.answers import (
     RecallRequest,
     never,
 )
+from funes_ls.scrubbing import scrub
 
 if TYPE_CHECKING:
     from funes_ls.retrieval.sessions import SessionsAnswer
@@ -60,6 +61,7 @@ __all__ = [
     "recall_staged",
     "related",
     "run_index",
+    "scrub",
     "sessions",
     "status",
     "status_or_problems",
@@ -360,5 +362,6 @@ ANSWERS: dict[str, Callable[[Any, Memories], Any]] = {
     "funes/related": related,
     "funes/blame": blame,
     "funes/forget": forget,
+    "funes/scrub": scrub,
     "funes/memories": lambda _params, memories: memories_of(memories),
 }

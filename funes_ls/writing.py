@@ -49,6 +49,9 @@ def rewriting(progress: Progress, cancelled: Cancelled) -> Callable[[str, int, i
 
     def told(part: str, done: int, total: int) -> None:
         stop_if(cancelled)
+        if part == "scrub":
+            progress(IndexEvent(phase="scrub", done=done, total=total))
+            return
         start, share = _SHARES[part]
         at = start + (share * done // total if total else 0)
         progress(IndexEvent(phase="rewrite", done=at, total=100))

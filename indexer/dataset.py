@@ -6,6 +6,7 @@ share, so nothing of ours is kept in it. See docs/design.md, "Rows".
 
 import logging
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -311,10 +312,11 @@ class Dataset:
         except Exception as exc:  # see `state`
             raise _disk(self.path, exc) from exc
 
-    def rewrite(self, *, told: Callable[[int], None]) -> None:
+    def rewrite(self, *, told: Callable[[int], None]) -> Counter[str]:
         """Write every row anew and remove all other files: nothing of a row that left is kept.
 
-        Readers of older versions go on with the new one. A kill leaves the old version whole.
+        Returns how many rows each session has. Readers of older versions go on with the new one;
+        a kill leaves the old version whole.
 
         Args:
             told: Told how many rows have been read, now and then; what it raises ends the rewriting
@@ -326,11 +328,13 @@ class Dataset:
         import pyarrow as pa
 
         refused: list[BaseException] = []
+        sessions: Counter[str] = Counter()
 
         def batches() -> "Iterator[pa.RecordBatch]":
             done = 0
             for batch in self.scan(self._table.schema.names, batch_rows=_REWRITE_ROWS):
                 done += len(batch)
+                sessions.update(batch.column("session_id").to_pylist())
                 try:
                     told(done)
                 except BaseException as exc:  # it comes back as another one from native code
@@ -345,6 +349,7 @@ class Dataset:
             self.keep_newest()
         except Exception as exc:  # see `state`
             raise refused[0] if refused else _disk(self.path, exc) from exc
+        return sessions
 
     def keep_newest(self) -> None:
         """Remove every version but the newest, and files that no version names."""

@@ -390,8 +390,10 @@ class Memory(MemoryView):
             total = self.dataset.count()
             self.catalog.put("lance_version", None)
             with self._whole_reads:
-                self.dataset.rewrite(told=lambda done: told("vectors", done, total))
-            repair.note_deletion(self.catalog, self.dataset)
+                counts = self.dataset.rewrite(told=lambda done: told("vectors", done, total))
+            with self.catalog.transaction():
+                self.catalog.count_embedded(counts)
+                repair.note_deletion(self.catalog, self.dataset)
             yield
         last = self.catalog.last_number()
         total = self.catalog.pending_count() + self.embedded_count()

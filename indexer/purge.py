@@ -98,7 +98,7 @@ def _drop_copies(memory: Memory, home: Path) -> None:
 
 
 def clean_logs(home: Path, cleaned: Callable[[str], str]) -> int:
-    """Rewrite the logs' lines in place, those that `cleaned` leaves alone apart; return how many.
+    """Rewrite in place the logs whose text is another one when cleaned; return how many.
 
     Whoever appends to a log meanwhile goes on at its end.
     """
@@ -109,19 +109,25 @@ def clean_logs(home: Path, cleaned: Callable[[str], str]) -> int:
     return changed
 
 
-def _clean_log(path: Path, cleaned: Callable[[str], str]) -> int:
+def _clean_log(path: Path, cleaned: Callable[[str], str]) -> bool:
     with path.open("r+", encoding="utf-8", errors="surrogateescape", newline="") as file:
-        lines = file.read().splitlines(keepends=True)
-        after = [cleaned(line) for line in lines]
-        changed = sum(one != other for one, other in zip(lines, after, strict=True))
-        if changed:
+        before = file.read()
+        after = cleaned(before)
+        if after != before:
             file.seek(0)
-            file.write("".join(after))
+            file.write(after)
             file.truncate()
-    return changed
+    return after != before
 
 
 def without_names(names: Iterable[str]) -> Callable[[str], str]:
-    """Return what takes lines out that hold any of some names."""
+    """Return what takes lines out of a text that hold any of some names."""
     pattern = re.compile("|".join(map(re.escape, names)) or "(?!)")
-    return lambda line: "" if pattern.search(line) else line
+
+    def cleaned(text: str) -> str:
+        if not pattern.search(text):
+            return text
+        lines = text.splitlines(keepends=True)
+        return "".join(line for line in lines if not pattern.search(line))
+
+    return cleaned

@@ -40,6 +40,7 @@ ANSWERS: dict[str, Any] = {
     "funes/blame": protocol.BlameAnswer,
     "funes/index": IndexReport,
     "funes/forget": protocol.ForgetAnswer,
+    "funes/scrub": protocol.ScrubAnswer,
     "funes/memories": protocol.MemoriesAnswer,
     "funes/ask": protocol.AskAnswer,
     "funes/document": DocumentAnswer,

@@ -22,6 +22,7 @@ _COMMANDS = {
     "blame": "read",
     "memories": "read",
     "forget": "secrets",
+    "scrub": "secrets",
     "parse": "keep",
     "model": "keep",
     "engine": "keep",

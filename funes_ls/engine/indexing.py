@@ -3,7 +3,8 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -201,21 +202,42 @@ class Indexing:
         progress: Callable[[Any], None] | None,
     ) -> protocol.ForgetAnswer:
         """Take sessions out for good, or say what would go; see `service.forget`."""
+        with self._alone("Forgetting sessions", cancelled, progress) as how:
+            return service.forget(params, self._core.memories, **how)
+
+    def scrub(
+        self,
+        params: protocol.ScrubParams,
+        *,
+        cancelled: Callable[[], bool],
+        progress: Callable[[Any], None] | None,
+    ) -> protocol.ScrubAnswer:
+        """Take secrets out of what is stored, or count them; see `service.scrub`."""
+        # In a process of its own, that the engine does not grow by what a scanner takes.
+        scanner = RedactingChild(self._core.settings.rules_dir)
+        with (
+            closing(scanner),
+            self._alone("Looking for secrets", cancelled, progress) as how,
+        ):
+            return service.scrub(params, self._core.memories, scanner=scanner, **how)
+
+    @contextmanager
+    def _alone(
+        self, title: str, cancelled: Callable[[], bool], progress: Callable[[Any], None] | None
+    ) -> Iterator[dict[str, Any]]:
+        """Give what work needs that wants the memory to itself, and tell of its end."""
         self.start()
-        work = WorkDone(progress, title="Forgetting sessions")
+        work = WorkDone(progress, title=title)
         said = "Stopped."
         try:
-            answer = service.forget(
-                params,
-                self._core.memories,
-                write=self._writer(cancelled),
-                cancelled=cancelled,
-                progress=work.report,
-            )
-            said = f"{answer.total:,} sessions."
+            yield {
+                "write": self._writer(cancelled),
+                "cancelled": cancelled,
+                "progress": work.report,
+            }
+            said = "Done."
         finally:
             work.end(said)
-        return answer
 
     def _writer(self, cancelled: Callable[[], bool]) -> Writer:
         """Return what makes a change on the writing thread, before all else."""

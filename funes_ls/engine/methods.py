@@ -89,6 +89,11 @@ def _forget(asked: Asked) -> Any:
     return asked.core.indexing.forget(params, cancelled=asked.cancelled, progress=asked.progress)
 
 
+def _scrub(asked: Asked) -> Any:
+    params = cast(protocol.ScrubParams, asked.params)
+    return asked.core.indexing.scrub(params, cancelled=asked.cancelled, progress=asked.progress)
+
+
 def _ask(asked: Asked) -> Any:
     from funes_ls.ask import ask
 
@@ -125,6 +130,7 @@ METHODS: dict[str, Method] = {
     "funes/memories": Method(run=_answer("funes/memories"), lane="lookups", limit_s=_GET_S),
     "funes/index": Method(run=_index, lane="waits", limit_s=None, ends_when_withdrawn=True),
     "funes/forget": Method(run=_forget, lane="waits", limit_s=None, ends_when_withdrawn=True),
+    "funes/scrub": Method(run=_scrub, lane="waits", limit_s=None, ends_when_withdrawn=True),
     "funes/ask": Method(run=_ask, lane="waits", limit_s=None, ends_when_withdrawn=True),
     "engine/status": Method(run=_engine_status),
     "engine/stop": Method(run=_stop),

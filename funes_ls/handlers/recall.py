@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 #: These take as long as they take, under this title; who has had enough withdraws them.
 _LONG = {
     "funes/index": "Indexing sessions",
-    "funes/forget": "Forgetting a session",
+    "funes/forget": "Forgetting sessions",
+    "funes/scrub": "Looking for secrets",
     "funes/ask": "Asking an agent",
 }
 _TOKENS = ("workDoneToken", "partialResultToken")

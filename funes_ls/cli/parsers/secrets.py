@@ -35,3 +35,17 @@ def forget(commands: Commands) -> None:
     parser.add_argument("-y", "--yes", action="store_true", help="ask nothing")
     add_json(parser)
     add_no_engine(parser)
+
+
+def scrub(commands: Commands) -> None:
+    """Add `funes scrub`."""
+    parser = command(
+        commands,
+        "scrub",
+        "Take secrets out of what the local memory has stored already",
+        "funes scrub --dry-run",
+        "funes scrub",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say how many there are")
+    add_json(parser)
+    add_no_engine(parser)
