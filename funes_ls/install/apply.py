@@ -10,6 +10,16 @@ from funes_ls.install import files, record
 from funes_ls.install.plan import Change, Command, Plan, Setup, Wanted
 
 _COMMAND_S = 90.0
+#: What keeps agents' commands from calling anybody up while they change a file.
+_SILENT = {
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "DISABLE_TELEMETRY": "1",
+    "PI_OFFLINE": "1",
+    "PI_SKIP_VERSION_CHECK": "1",
+    "PI_TELEMETRY": "0",
+}
 _LOCK_S = 30.0
 _REASON_CHARS = 300
 
@@ -136,7 +146,7 @@ def _run(step: Command, wanted: Wanted) -> None:
         ran = subprocess.run(
             step.argv,
             cwd=wanted.user_home if wanted.user_home.is_dir() else None,
-            env=dict(wanted.env),
+            env={**wanted.env, **_SILENT},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_COMMAND_S,

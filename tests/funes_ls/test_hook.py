@@ -63,7 +63,7 @@ def turn(text: str, number: int) -> dict[str, Any]:
 
 
 def unwatched(home: Path) -> None:
-    (home / "config.toml").write_text("[engine]\nwatch = false\n", encoding="utf-8")
+    (home / "config.toml").write_text("[index]\nwatch = false\n", encoding="utf-8")
 
 
 def test_a_turn_is_found_after_its_hook_though_nobody_watches(
