@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.cli import funes, index, recall, status
-from tests.e2e.engines import Engines, until
+from tests.e2e.engines import Asking, Engines, until
 from tests.leftovers import traces_of
 from tests.sessions import append, record, tool_use, write
 
@@ -178,3 +178,88 @@ def test_the_watcher_brings_nothing_back_and_goes_on(
         until(lambda: recall("samovar"), what="other sessions are followed")
         assert {hit["session_id"] for hit in recall(WORD)} <= {"s2", "s3"}
         assert list(traces_of(home, WORD, "flamingo")) == []
+
+
+def big_memory(projects: Path, sessions: int = 40, turns_each: int = 60) -> None:
+    for n in range(sessions):
+        texts = [f"session {n} turn {turn} speaks of valve {turn}" for turn in range(turns_each)]
+        write(projects / "p" / f"b{n}.jsonl", turns(f"b{n}", *texts))
+    index()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="processes and signals of POSIX")
+def test_questions_asked_meanwhile_are_answered(
+    own_home: Path, projects: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FUNES_ENGINE")
+    with Engines(own_home / ".funes", os.environ) as engines:
+        big_memory(projects)
+        asked = 0
+        for n in range(6):
+            with engines.connect() as working, engines.connect() as other:
+                doing = Asking(working, "funes/forget", session=f"b{n}")
+                while not doing.over:
+                    hits = other.request("funes/recall", {"query": "valve 7"}, timeout_s=20)["hits"]
+                    assert len(hits) == 8
+                    got = other.request(
+                        "funes/get", {"sessionId": "b30", "turnUuid": "b30-3"}, timeout_s=20
+                    )
+                    assert got["found"]
+                    asked += 1
+                doing.join()
+                assert doing.error is None
+                assert doing.answer["chunks"] == 60
+                assert [one["kind"] for one in doing.told][:: len(doing.told) - 1] == [
+                    "begin",
+                    "end",
+                ]
+        assert asked >= 6
+        assert status()["sessions"] == 34
+
+
+@pytest.mark.skipif(os.name == "nt", reason="processes and signals of POSIX")
+def test_what_is_withdrawn_leaves_a_whole_memory(
+    own_home: Path, projects: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FUNES_ENGINE")
+    home = own_home / ".funes"
+    with Engines(home, os.environ) as engines:
+        big_memory(projects, sessions=10)
+        write(projects / "p" / "s1.jsonl", turns("s1", f"the {WORD} is pink"))
+        index()
+        with engines.connect() as working:
+            doing = Asking(working, "funes/forget", session="s1")
+            until(lambda: doing.told or doing.over, what="it has begun")
+            working.cancel()
+            doing.join()
+        assert len(recall("valve 7")) == 8
+        if doing.error is not None:
+            assert doing.error.kind == "cancelled"
+        # Withdrawn before it began it is not done; once the session is out, its bytes follow.
+        if status()["sessions"] == 10:
+            funes("engine", "stop")
+            index()
+            until(lambda: not list(traces_of(home, WORD)), what="its bytes are gone, too")
+        else:
+            assert gone("s1") == ["s1"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="processes and signals of POSIX")
+def test_an_engine_killed_over_it_is_followed_by_one_that_finishes(
+    own_home: Path, projects: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FUNES_ENGINE")
+    home = own_home / ".funes"
+    with Engines(home, os.environ) as engines:
+        big_memory(projects, sessions=10)
+        write(projects / "p" / "s1.jsonl", turns("s1", f"the {WORD} is pink"))
+        index()
+        with engines.connect() as working:
+            doing = Asking(working, "funes/forget", session="s1")
+            until(lambda: any("event" in one for one in doing.told) or doing.over)
+            engines.kill()
+            doing.join()
+        index()
+        until(lambda: not list(traces_of(home, WORD)), what="its bytes are gone")
+        assert status()["sessions"] == 10
+        assert len(recall("valve 7")) == 8
