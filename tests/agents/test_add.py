@@ -24,6 +24,7 @@ from tests.agents.gifted import (
 )
 from tests.agents.kinds import CLAUDE, CODEX, PI
 from tests.agents.wires import Reply
+from tests.e2e.engines import until
 
 AGENTS = [pytest.param(agent, id=agent.name) for agent in (CLAUDE, CODEX, PI)]
 PROMPT = "Why did the harbour master keep a heron?"
@@ -138,6 +139,11 @@ def test_the_first_look_is_a_part_of_adding(place: Place) -> None:
     assert hit["harness"] == "claude_code"
 
 
+def _traces_with(place: Place, text: str) -> list[Path]:
+    traces = (place.home / CLAUDE.traces).rglob("*.jsonl")
+    return [path for path in traces if text in path.read_text(encoding="utf-8")]
+
+
 @pytest.mark.timeout(200)
 def test_an_agent_that_is_killed_in_a_turn_loses_nothing(place: Place) -> None:
     need(CLAUDE)
@@ -145,6 +151,7 @@ def test_an_agent_that_is_killed_in_a_turn_loses_nothing(place: Place) -> None:
     add(CLAUDE, place)
 
     def killed() -> Reply:
+        until(lambda: _traces_with(place, PROMPT), what="the question is on the disk")
         for folder in Path("/proc").iterdir():
             try:
                 words = (folder / "cmdline").read_bytes().split(b"\0")
