@@ -53,7 +53,7 @@ def answer_to(
         FunesError: there is no answer, whoever was asked.
     """
     env = os.environ
-    own = _with_settings(method, params, env, quiet=args.quiet)
+    own = prepared(method, params, env, quiet=args.quiet)
     if uses_engine(args, env):
         try:
             return _from_engine(method, own, env, on_partial=on_partial)
@@ -106,7 +106,7 @@ def _from_engine(
             raise
 
 
-def _with_settings(method: str, params: Params, env: Mapping[str, str], *, quiet: bool) -> Params:
+def prepared(method: str, params: Params, env: Mapping[str, str], *, quiet: bool) -> Params:
     """Return params with what the environment sets, as text that can be sent; warn of the rest."""
     own = {name: sendable(value) for name, value in params.items() if value is not None}
     if _has_settings(env):

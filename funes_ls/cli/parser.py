@@ -29,6 +29,7 @@ _COMMANDS = {
     "add": "agents",
     "remove": "agents",
     "hook": "agents",
+    "mcp": "agents",
     "serve": "keep",
 }
 

@@ -1,6 +1,14 @@
 """Commands about coding agents: giving one its memory, taking that back, what its hooks call."""
 
-from funes_ls.cli.parsers.base import Commands, Parser, add_json, add_no_engine, command, filled
+from funes_ls.cli.parsers.base import (
+    Commands,
+    Parser,
+    add_json,
+    add_no_engine,
+    command,
+    filled,
+    positive,
+)
 
 #: What can be given a memory: coding agents, editors with agents of their own, and any other.
 AGENTS = ("claude", "codex", "pi", "hermes", "vscode", "cursor", "generic")
@@ -65,3 +73,28 @@ def hook(commands: Commands) -> None:
     )
     parser.add_argument("agent", metavar="AGENT", help="whose event it is")
     parser.add_argument("event", metavar="EVENT", help="its name for the event")
+
+
+def mcp(commands: Commands) -> None:
+    """Add `funes mcp`."""
+    parser = command(
+        commands,
+        "mcp",
+        "Serve a coding agent on stdin and stdout (Model Context Protocol); agents start it",
+        "funes mcp",
+        "funes mcp /work/team-memory --tokens 3000",
+    )
+    parser.add_argument(
+        "memory",
+        nargs="?",
+        type=filled,
+        metavar="MEMORY",
+        help="what is recalled from: local (the default), or the path of a memory",
+    )
+    parser.add_argument(
+        "--tokens",
+        type=positive,
+        default=6_000,
+        metavar="N",
+        help="about how many tokens an answer may have (default 6000)",
+    )
