@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from funes_ls.indexer import purge
 from funes_ls.indexer.crash_marks import CrashMarks
 from funes_ls.indexer.errors import BackendError, MemoryStateError, UsageError
+from funes_ls.indexer.exclude import Exclusion
 from funes_ls.indexer.lock import writer_lock
 from funes_ls.indexer.memory import Memory, open_memory
 from funes_ls.indexer.model import HARNESSES
@@ -69,6 +71,7 @@ class IndexReport(Struct, kw_only=True):
             them), `no_model`, `words_only` or "".
         troubled: Lines skipped of this run's traces, by path; 0 for one not read at all.
         redacted: Secrets taken out of what was read, by rule; never what they were.
+        excluded: Traces that are kept out, by the settings or for what is said in them.
         note: What a person should know or do next.
     """
 
@@ -84,6 +87,7 @@ class IndexReport(Struct, kw_only=True):
     problems: int = 0
     troubled: dict[str, int] = {}
     redacted: dict[str, int] = {}
+    excluded: int = 0
     stopped: str = ""
     note: str = ""
     seconds: float = 0.0
@@ -123,9 +127,12 @@ def run_index(
                     progress=progress,
                     marks=marks,
                     redaction=redaction,
+                    exclusion=Exclusion(settings.exclude),
                 )
             if not request.words_only:
                 _vectors(request, settings, memory, report=report, progress=progress, ask=ask_more)
+            if purge.is_due(memory):
+                purge.purge(memory, settings.home, told=lambda *_: None)
             memory.count_turns()
             report.words_only = memory.catalog.pending_count()
             report.problems = memory.catalog.problem_count()
@@ -208,10 +215,11 @@ def _words(
     progress: Progress,
     marks: CrashMarks,
     redaction: Redaction | None,
+    exclusion: Exclusion,
 ) -> None:
     progress(IndexEvent(phase="scan"))
-    tasks, words = plan(list_units(places), memory, limit=request.limit)
-    if words.failed and not tasks and not words.current:
+    tasks, words = plan(list_units(places), memory, limit=request.limit, exclusion=exclusion)
+    if words.failed and not (tasks or words.current or words.excluded):
         raise _nothing_left(memory, next(iter(words.troubled)))
     try:
         run_words(
@@ -222,6 +230,7 @@ def _words(
             thinking=request.thinking,
             marks=marks,
             redaction=redaction,
+            exclusion=exclusion,
         )
     finally:
         _note_words(report, words)
@@ -231,6 +240,7 @@ def _note_words(report: IndexReport, words: WordsReport) -> None:
     report.sessions, report.current, report.failed = words.sessions, words.current, words.failed
     report.chunks, report.removed = words.new, words.removed
     report.troubled, report.redacted = words.troubled, words.redacted
+    report.excluded = words.excluded
 
 
 def _nothing_left(memory: Memory, path: str) -> BackendError:

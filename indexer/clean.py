@@ -146,6 +146,7 @@ class CleanReading:
         for before, after in zip(_blocks(raw), _blocks(turn), strict=True):
             if before.text != after.text and (title := title_of(before.text)):
                 self._titles[title] = title_of(after.text)
+                self._meta = None  # it may have been cleaned by its own words alone
 
     def _without_folders(self, path: str) -> str:
         """Return a path without folders that harnesses name after one with a secret in its name."""

@@ -16,10 +16,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from funes_ls.indexer import excluded
 from funes_ls.indexer.calls.session import SessionFacts
 from funes_ls.indexer.catalog import Session, Source
 from funes_ls.indexer.chunk import chunk_id, chunks_of
 from funes_ls.indexer.clean import Clean, CleanReading
+from funes_ls.indexer.exclude import BY_MARKER, KEEP_ALL, Exclusion, HiddenFiles, is_private
+from funes_ls.indexer.excluded import Excluded
 from funes_ls.indexer.facts_touched import touched_paths
 from funes_ls.indexer.forget import is_forgotten
 from funes_ls.indexer.memory import Memory
@@ -47,6 +50,7 @@ class Ingested(Struct, frozen=True, kw_only=True):
         total: Chunks given by this read, stored before or not.
         failed: The trace could not be read to its end; it is read again next time.
         redacted: How often each rule found a secret in what was read now.
+        excluded: Why the session is kept out, "" when it is not.
     """
 
     session_id: str = ""
@@ -56,6 +60,7 @@ class Ingested(Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...] = ()
     failed: bool = False
     redacted: Counts = {}
+    excluded: str = ""
 
 
 class _State(Struct, kw_only=True):
@@ -66,6 +71,7 @@ class _State(Struct, kw_only=True):
         last_us: Time of the last turn that had one, for turns that have none.
         chunks: Rows of the session that are stored.
         redacted: How often each rule found a secret in it.
+        hidden: Calls whose answers are kept out.
     """
 
     reader: bytes = b""
@@ -75,6 +81,7 @@ class _State(Struct, kw_only=True):
     turns: int = 0
     chunks: int = 0
     redacted: dict[str, int] = {}
+    hidden: list[str] = []
 
 
 def is_current(unit: Unit, known: Source | None) -> bool:
@@ -100,6 +107,7 @@ def ingest(
     thinking: bool = True,
     ahead: ReadAhead | None = None,
     redaction: Redaction | None = None,
+    exclusion: Exclusion = KEEP_ALL,
 ) -> Ingested:
     """Read what is new of a trace and queue it; may be killed at any point and run again.
 
@@ -110,11 +118,20 @@ def ingest(
         thinking: Whether thinking blocks are stored.
         ahead: Who may have read it already, from its `resume_state`, with the same redaction.
         redaction: Takes secrets out of what is read; None stores them.
+        exclusion: What is kept out; a session that is stored already is taken out.
 
     Raises:
         ScannerError: nobody can tell what is a secret; nothing more was stored.
     """
-    steps = ingest_steps(unit, source, memory, thinking=thinking, ahead=ahead, redaction=redaction)
+    steps = ingest_steps(
+        unit,
+        source,
+        memory,
+        thinking=thinking,
+        ahead=ahead,
+        redaction=redaction,
+        exclusion=exclusion,
+    )
     return at_once(steps)
 
 
@@ -126,30 +143,56 @@ def ingest_steps(
     thinking: bool = True,
     ahead: ReadAhead | None = None,
     redaction: Redaction | None = None,
+    exclusion: Exclusion = KEEP_ALL,
 ) -> Steps[Ingested]:
     """Do what `ingest` does turn by turn, for who has other things to look after meanwhile.
 
     Between two steps nothing is half written; closed early, the trace counts as not read.
     """
+    if (gone := _gone(unit, memory, exclusion)) is not None:
+        return gone
     state = _decoded(memory.catalog.source(unit.key))
     resume = state.reader if state else None
+    how = _How(thinking=thinking, redaction=redaction, exclusion=exclusion)
     reading: Clean
     if ahead is not None:
         reading = ahead.read(unit, source, resume=resume)
     else:
         reading = CleanReading(source.read(unit, resume=resume), unit, redaction)
-    writer = _SessionWriter(
-        unit, memory, reading, state=state, thinking=thinking, redaction=redaction
-    )
-    done = yield from writer.steps()
-    if reading.late_names:
+    done = yield from _SessionWriter(unit, memory, reading, state=state, how=how).steps()
+    if reading.late_names and not done.excluded:
         # Rows already given would have had another label: give them all again, names known.
         reading = CleanReading(source.read(unit, resume=None), unit, redaction)
-        writer = _SessionWriter(
-            unit, memory, reading, state=None, thinking=thinking, redaction=redaction
-        )
-        done = yield from writer.steps()
+        done = yield from _SessionWriter(unit, memory, reading, state=None, how=how).steps()
     return done
+
+
+def _gone(unit: Unit, memory: Memory, exclusion: Exclusion) -> Ingested | None:
+    """Take out a session that is stored and is to be kept out by now; None when it is not."""
+    known = memory.catalog.source(unit.key)
+    session = memory.catalog.session(known.session_id) if known else None
+    if known is None or session is None:
+        return None
+    reason = exclusion.reason(cwd=session.cwd, path=unit.key)
+    if not reason:
+        return None
+    why = Excluded(reason=reason, session_id=session.session_id, cwd=session.cwd)
+    removed = excluded.keep_out(memory, _seen(unit, session.session_id), why)
+    return Ingested(session_id=session.session_id, removed=removed, excluded=reason)
+
+
+def _seen(unit: Unit, session_id: str, resume: bytes | None = None) -> Source:
+    """Return that a trace was read; its path is kept as it is, to look for it there."""
+    return Source(
+        key=unit.key,
+        harness=unit.harness,
+        path=str(unit.path),
+        session_id=session_id,
+        size=unit.size,
+        mtime_ns=unit.mtime_ns,
+        inode=unit.inode,
+        resume=resume,
+    )
 
 
 def at_once(steps: Steps[Given]) -> Given:
@@ -171,6 +214,14 @@ def _decoded(known: Source | None) -> _State | None:
         return None
 
 
+class _How(Struct, frozen=True, kw_only=True):
+    """How a trace is read."""
+
+    thinking: bool
+    redaction: Redaction | None
+    exclusion: Exclusion
+
+
 class _SessionWriter:
     """Queues the turns of one reading in bounded batches and keeps the session's record."""
 
@@ -181,15 +232,17 @@ class _SessionWriter:
         reading: Clean,
         *,
         state: _State | None,
-        thinking: bool,
-        redaction: Redaction | None,
+        how: _How,
     ) -> None:
         self._unit = unit
         self._memory = memory
         self._reading = reading
         self._old = state
-        self._thinking = thinking
-        self._redaction = redaction
+        self._thinking = how.thinking
+        self._redaction = how.redaction
+        self._exclusion = how.exclusion
+        self._excluded = ""
+        self._hidden: HiddenFiles | None = None
         self._state = _State()
         self._session_id = ""
         self._repo = ""
@@ -213,8 +266,12 @@ class _SessionWriter:
                 self._problems.append(item)
             else:
                 self._add(item)
+            if self._excluded:
+                self._keep_out()
+                break
             yield
-        self._finish()
+        if not self._excluded:
+            self._finish()
         return Ingested(
             session_id=self._session_id,
             new=self._new,
@@ -222,7 +279,8 @@ class _SessionWriter:
             total=self._total,
             problems=tuple(self._problems),
             failed=self._failed,
-            redacted=self._reading.counts,
+            redacted={} if self._excluded else self._reading.counts,
+            excluded=self._excluded,
         )
 
     @property
@@ -246,16 +304,19 @@ class _SessionWriter:
         meta = self._reading.session
         catalog = self._memory.catalog
         self._is_forgotten = is_forgotten(catalog, self._session_id, turn, meta)
-        self._repo = self._clean(repo_of(self._reading.cwd, meta.remotes))
+        at = replace(meta, cwd=self._reading.cwd)
+        self._excluded = excluded.reason_of(self._exclusion, catalog, at, self._unit.key)
+        if self._excluded or self._is_forgotten:
+            return
+        files = self._exclusion.files_of(at.cwd)
+        self._hidden = HiddenFiles(files, at.cwd, self._state.hidden)
+        self._repo = self._clean(repo_of(at.cwd, meta.remotes))
         known = self._memory.catalog.session(self._session_id) is not None
         # Rows without a session record are what a killed run left; the trace may differ by now.
         left_over = not known and self._memory.catalog.has_pending(self._session_id)
         self._check_ids = known or left_over or self._session_id != turn.session_id
         self._is_rewrite = left_over or (known and not self._is_tail and self._same_source())
-        if not self._is_forgotten:
-            self._facts = SessionFacts.begun(
-                catalog, self._session_id, meta.cwd, is_tail=self._is_tail
-            )
+        self._facts = SessionFacts.begun(catalog, self._session_id, meta.cwd, is_tail=self._is_tail)
 
     def _clean(self, text: str) -> str:
         return self._redaction.text(text).text if self._redaction and text else text
@@ -279,6 +340,12 @@ class _SessionWriter:
             self._open_session(turn)
         if self._is_forgotten:
             return
+        if not self._excluded and is_private(turn):
+            self._excluded = BY_MARKER
+        if self._excluded:
+            return
+        if self._hidden is not None:
+            turn = self._hidden.without(turn)
         for block in turn.blocks:
             if block.block_type == "tool_use" and not block.own:
                 self._files.update(dict.fromkeys(touched_paths(block)))
@@ -394,6 +461,7 @@ class _SessionWriter:
                     self._facts.finish()
             if not self._failed:
                 catalog.put_source(source)
+                excluded.unnote(catalog, self._unit.key)
                 record.add_counts(catalog, self._state.redacted, counted)
             (catalog.add_problems if self._is_tail else self._put_problems)(self._problems)
 
@@ -425,21 +493,29 @@ class _SessionWriter:
         return known.redacted if known else {}
 
     def _source_record(self) -> Source:
-        """Return how far the trace was read; its path is kept as it is, to look for it there."""
-        unit = self._unit
-        self._state.reader = self._reading.resume
-        self._state.redacted = dict(Counter(self._state.redacted) + Counter(self._reading.counts))
-        return Source(
-            key=unit.key,
-            harness=unit.harness,
-            path=str(unit.path),
-            session_id=self._session_id or (self._old_session_id() or ""),
-            size=unit.size,
-            mtime_ns=unit.mtime_ns,
-            inode=unit.inode,
-            # It holds the title and the names of calls.
-            resume=None if self._is_forgotten else msgspec.json.encode(self._state),
+        state = self._state
+        state.reader = self._reading.resume
+        state.redacted = dict(Counter(state.redacted) + Counter(self._reading.counts))
+        state.hidden = self._hidden.calls if self._hidden else state.hidden
+        # It holds the title and the names of calls.
+        resume = None if self._is_forgotten else msgspec.json.encode(state)
+        return _seen(self._unit, self._session_id or (self._old_session_id() or ""), resume)
+
+    def _keep_out(self) -> None:
+        """Take out what is stored of a session that is kept out, and note that it is."""
+        meta = self._reading.session
+        why = Excluded(
+            reason=self._excluded,
+            session_id=self._session_id,
+            cwd=meta.cwd,
+            parent=meta.parent_id if meta.link == "subagent" else "",
         )
+        catalog, less = self._memory.catalog, self._redacted_before()
+        with catalog.transaction():
+            record.add_counts(catalog, {}, less)
+            catalog.put_problems(self._unit.key, [])
+        self._removed = excluded.keep_out(self._memory, _seen(self._unit, self._session_id), why)
+        self._new = self._total = 0
 
     def _old_session_id(self) -> str | None:
         known = self._memory.catalog.source(self._unit.key)

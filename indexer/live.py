@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from funes_ls.indexer import purge
 from funes_ls.indexer.errors import FunesError, ScannerError
+from funes_ls.indexer.exclude import Exclusion
 from funes_ls.indexer.live_jobs import job_steps, sweep_steps
 from funes_ls.indexer.live_memory import WritableMemory
 from funes_ls.indexer.live_queue import LiveQueue
@@ -58,6 +59,7 @@ class LiveIndexer:
         on_event: Progress = ignore_progress,
         thinking: bool = True,
         redaction: Callable[[], Redaction | None] = lambda: None,
+        exclusion: Callable[[], Exclusion] = Exclusion,
         busy: Cancelled = never,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -72,6 +74,7 @@ class LiveIndexer:
             on_event: Told how the work goes on.
             thinking: Whether thinking blocks are stored.
             redaction: Gives what takes secrets out, as the settings are now; None stores them.
+            exclusion: Gives what is kept out, as settings and files are now.
             busy: Whether a query is being answered: vectors of old sessions wait then.
             clock: Gives seconds.
         """
@@ -85,6 +88,7 @@ class LiveIndexer:
             roots=roots,
             thinking=thinking,
             redaction=redaction,
+            exclusion=exclusion,
             busy=busy,
             clock=clock,
         )
@@ -204,6 +208,8 @@ class LiveIndexer:
         self._trouble = ""
         if (wait_s := self._task_step(memory)) is not None:
             return wait_s
+        if self._purge_at == float("inf") and purge.is_due(memory):
+            self._purge_at = self._clock() + _PURGE_AGAIN_S  # what is kept out by now has left
         if self._work is None and self._clock() >= self._purge_at:
             self._purge_at = float("inf")
             if purge.is_due(memory):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from funes_ls.indexer.crash_marks import CrashMarks
 from funes_ls.indexer.dataset import reading_order
+from funes_ls.indexer.exclude import Exclusion
 from funes_ls.indexer.ingest import is_current
 from funes_ls.indexer.live_state import MOST_SESSIONS, Changed
 from funes_ls.indexer.memory import Memory
@@ -70,6 +71,7 @@ class WordsWork:
         told: Told,
         queued: "Queued",
         redaction: Callable[[], Redaction | None],
+        exclusion: Callable[[], Exclusion],
     ) -> None:
         """Write to `memory`; `queued` gets the ids of rows of touched traces."""
         self._memory = memory
@@ -78,6 +80,7 @@ class WordsWork:
         self._told = told
         self._queued = queued
         self._redaction = redaction
+        self._exclusion = exclusion
         self._half_read: Task | None = None
         self._read_apart: set[str] = set()
         self._committed_s = time.monotonic()
@@ -92,6 +95,7 @@ class WordsWork:
         """
         later: list[Path] = []
         due: list[Task] = []
+        exclusion = self._exclusion()
         for path in paths:
             for source, unit in units_of(path, places):
                 known = self._memory.catalog.source(unit.key)
@@ -109,7 +113,7 @@ class WordsWork:
                 if self._is_long(task.unit):
                     much = True
                 else:
-                    self._read(task, report)
+                    self._read(task, report, exclusion)
         finally:
             if report.new:
                 self._queued(self._ids_after(before))
@@ -117,7 +121,7 @@ class WordsWork:
             self.commit(report)
         return later, much
 
-    def _read(self, task: Task, report: WordsReport) -> None:
+    def _read(self, task: Task, report: WordsReport, exclusion: Exclusion) -> None:
         read_one(
             task,
             self._memory,
@@ -125,6 +129,7 @@ class WordsWork:
             thinking=self._thinking,
             marks=self._marks,
             redaction=self._redaction(),
+            exclusion=exclusion,
         )
 
     def _ids_after(self, number: int) -> list[str]:
@@ -181,8 +186,10 @@ class WordsWork:
         listing = run_apart(lambda: list(list_units(places, strict=strict)))
         while not listing.done():
             yield _POLL_S
-        tasks, found = plan(listing.result(), self._memory, limit=limit)
+        exclusion = self._exclusion()
+        tasks, found = plan(listing.result(), self._memory, limit=limit, exclusion=exclusion)
         report.current, report.failed = found.current, found.failed
+        report.excluded = found.excluded
         report.troubled = found.troubled
         yield 0.0
         steps = words_steps(
@@ -193,6 +200,7 @@ class WordsWork:
             thinking=self._thinking if thinking is None else thinking,
             marks=self._marks,
             redaction=self._redaction(),
+            exclusion=exclusion,
             slice_s=STEP_S,
         )
         try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from funes_ls.indexer.crash_marks import CrashMarks
 from funes_ls.indexer.errors import FunesError, ScannerError
+from funes_ls.indexer.exclude import Exclusion
 from funes_ls.indexer.live_facts import FactsWork
 from funes_ls.indexer.live_model import ModelLoader
 from funes_ls.indexer.live_queue import LiveQueue
@@ -60,6 +61,7 @@ class Writer:
         thinking: bool,
         busy: Cancelled,
         redaction: Callable[[], Redaction | None] = lambda: None,
+        exclusion: Callable[[], Exclusion] = Exclusion,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Prepare; see `LiveIndexer`."""
@@ -67,6 +69,7 @@ class Writer:
         self.roots = roots
         self.thinking = thinking
         self._redaction = redaction
+        self._exclusion = exclusion
         self.loader = ModelLoader(embedder, on_done=queue.wake, clock=clock)
         self.vectors = VectorWork(clock=clock)
         self._facts = FactsWork()
@@ -122,6 +125,7 @@ class Writer:
             told=self.tell,
             queued=self.vectors.add_touched,
             redaction=self._redaction,
+            exclusion=self._exclusion,
         )
         self.vectors.forget()
         self._facts.forget()
@@ -346,7 +350,7 @@ class Writer:
         if is_working:
             return waits
         if not (self._busy() or self.is_tidying):
-            waits.append(self._facts.step(self.memory))
+            waits.append(self._facts_step())
         waits.append(self.background())
         self.phase = self._idle_phase()
         is_quiet = waits[-1] is None
@@ -354,6 +358,16 @@ class Writer:
         if is_quiet and not self.is_tidying:
             waits.append(self._count_turns())
         return waits
+
+    def _facts_step(self) -> float | None:
+        if self._scanner_trouble:
+            return None
+        try:
+            return self._facts.step(self.memory, self._redaction())
+        except ScannerError as exc:
+            self._facts.forget()
+            self.scanner_fails(exc)
+            return None
 
     def _count_turns(self) -> float | None:
         """Count turns anew once nothing has happened for a while; it reads the whole dataset."""

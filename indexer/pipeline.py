@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from funes_ls.indexer import excluded
 from funes_ls.indexer.calls.rebuild import rebuild_steps
 from funes_ls.indexer.crash_marks import NO_MARKS, CrashMarks
 from funes_ls.indexer.errors import BackendError, FunesError, ScannerError
+from funes_ls.indexer.exclude import KEEP_ALL, Exclusion
+from funes_ls.indexer.excluded import Folders
 from funes_ls.indexer.ingest import (
     Ingested,
     Steps,
@@ -29,6 +32,7 @@ from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import TIERS, Chunk, Problem, path_text
 from funes_ls.indexer.progress import Cancelled, IndexEvent, Meter, Progress
 from funes_ls.indexer.readahead import ReadAhead, reading_ahead
+from funes_ls.indexer.redaction import record
 from funes_ls.indexer.redaction.base import Redaction
 from funes_ls.indexer.traces.base import TraceSource, Unit
 
@@ -67,6 +71,7 @@ class WordsReport(Struct, kw_only=True):
         troubled: Lines skipped of each trace, by path; 0 when it could not be read at all.
         changed: Sessions whose rows came or went, in order; who watches may empty it.
         redacted: How often each rule found a secret in what was read.
+        excluded: Traces that are kept out.
     """
 
     sessions: int = 0
@@ -77,6 +82,7 @@ class WordsReport(Struct, kw_only=True):
     troubled: dict[str, int] = {}
     changed: list[str] = []
     redacted: dict[str, int] = {}
+    excluded: int = 0
 
 
 def list_units(
@@ -109,6 +115,7 @@ def plan(
     memory: Memory,
     *,
     limit: int | None = None,
+    exclusion: Exclusion = KEEP_ALL,
 ) -> tuple[list[Task], WordsReport]:
     """Return the traces that are due, newest first and sub-agents last, and what was passed over.
 
@@ -116,7 +123,9 @@ def plan(
         found: Units and problems as the readers list them.
         memory: Tells what was read before.
         limit: Newest units taken of each source.
+        exclusion: What is kept out by now, though it may be stored.
     """
+    folders = Folders(memory.catalog, exclusion)
     report = WordsReport()
     units: dict[str, list[Task]] = {}
     for source, unit in found:
@@ -130,10 +139,19 @@ def plan(
     for group in units.values():
         group.sort(key=_newest_first)
         for task in group[:limit]:
-            if is_current(task.unit, memory.catalog.source(task.unit.key)):
-                report.current += 1
-            else:
+            known = memory.catalog.source(task.unit.key)
+            noted = excluded.known(memory.catalog, task.unit.key)
+            if known is None or not is_current(task.unit, known):
                 tasks.append(task)
+            elif noted is not None:
+                if excluded.stays_out(task.unit, noted, exclusion, memory.catalog):
+                    report.excluded += 1
+                else:
+                    tasks.append(task)
+            elif folders.reason(task.unit, known.session_id):
+                tasks.append(task)
+            else:
+                report.current += 1
     return sorted(tasks, key=_newest_first), report
 
 
@@ -150,6 +168,7 @@ def run_words(
     thinking: bool = True,
     marks: CrashMarks = NO_MARKS,
     redaction: Redaction | None = None,
+    exclusion: Exclusion = KEEP_ALL,
 ) -> None:
     """Read traces into the queue and make them findable by words, committing every few seconds.
 
@@ -163,6 +182,7 @@ def run_words(
         thinking=thinking,
         marks=marks,
         redaction=redaction,
+        exclusion=exclusion,
     )
     try:
         for _ in steps:
@@ -170,7 +190,7 @@ def run_words(
     finally:
         steps.close()
         memory.commit_words()
-    for _ in rebuild_steps(memory):
+    for _ in rebuild_steps(memory, clean=record.cleaner(memory.catalog, redaction)):
         pass
     progress(IndexEvent(phase="words", done=len(tasks), total=len(tasks), chunks=report.new))
 
@@ -184,6 +204,7 @@ def words_steps(
     thinking: bool = True,
     marks: CrashMarks = NO_MARKS,
     redaction: Redaction | None = None,
+    exclusion: Exclusion = KEEP_ALL,
     slice_s: float = float("inf"),
 ) -> Generator[Task | None, None, None]:
     """Do what `run_words` does in steps; words are committed by who takes them.
@@ -199,6 +220,7 @@ def words_steps(
         thinking: Whether thinking blocks are stored.
         marks: Tells which traces killed the process that read them.
         redaction: Takes secrets out of what is read; None stores them.
+        exclusion: What is kept out.
         slice_s: How long a step may take, about.
 
     Raises:
@@ -207,7 +229,9 @@ def words_steps(
     meter = Meter(len(tasks), clock=time.monotonic)
     wanted = [(task.unit, task.source, resume_state(task.unit, memory)) for task in tasks]
     planned = {unit.key: resume for unit, _, resume in wanted}
-    reader = _Reader(memory, report, thinking=thinking, marks=marks, redaction=redaction)
+    reader = _Reader(
+        memory, report, thinking=thinking, marks=marks, redaction=redaction, exclusion=exclusion
+    )
     with reading_ahead(wanted, redaction=redaction) as ahead:
         done = 0
         for group in _groups(tasks):
@@ -291,13 +315,16 @@ def read_one(
     thinking: bool = True,
     marks: CrashMarks = NO_MARKS,
     redaction: Redaction | None = None,
+    exclusion: Exclusion = KEEP_ALL,
 ) -> Ingested:
     """Read one trace into the queue; what is wrong with it becomes a problem.
 
     Raises:
         FunesError: our own storage failed, or the scanner for secrets, not the trace.
     """
-    reader = _Reader(memory, report, thinking=thinking, marks=marks, redaction=redaction)
+    reader = _Reader(
+        memory, report, thinking=thinking, marks=marks, redaction=redaction, exclusion=exclusion
+    )
     return at_once(reader.steps(task, None))
 
 
@@ -312,12 +339,14 @@ class _Reader:
         thinking: bool,
         marks: CrashMarks,
         redaction: Redaction | None,
+        exclusion: Exclusion,
     ) -> None:
         self._memory = memory
         self._report = report
         self._thinking = thinking
         self._marks = marks
         self._redaction = redaction
+        self._exclusion = exclusion
 
     def steps(self, task: Task, ahead: ReadAhead | None) -> Steps[Ingested]:
         unit = task.unit
@@ -337,6 +366,7 @@ class _Reader:
             thinking=self._thinking,
             ahead=ahead,
             redaction=self._redaction,
+            exclusion=self._exclusion,
         )
         try:
             return (yield from steps)
@@ -358,7 +388,8 @@ class _Reader:
 
     def _count(self, unit: Unit, done: Ingested) -> None:
         report = self._report
-        report.sessions += not done.failed
+        report.sessions += not (done.failed or done.excluded)
+        report.excluded += bool(done.excluded)
         report.failed += done.failed
         report.new += done.new
         report.removed += done.removed

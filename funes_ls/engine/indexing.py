@@ -14,6 +14,7 @@ from funes_ls import protocol, service
 from funes_ls.engine.progress import WorkDone
 from funes_ls.index_run import check_model, known_places, load_installed, load_model, places_of
 from funes_ls.indexer.errors import FunesError
+from funes_ls.indexer.exclude import Exclusion
 from funes_ls.indexer.live import LiveIndexer
 from funes_ls.indexer.live_state import Changed, Job, JobHandle, JobReport
 from funes_ls.indexer.live_task import LiveTask
@@ -71,6 +72,7 @@ class Indexing:
             on_event=self._event,
             thinking=settings.thinking,
             redaction=self._redaction,
+            exclusion=lambda: Exclusion(core.settings.exclude),
             busy=lambda: core.answering > 0,
         )
 
@@ -113,8 +115,10 @@ class Indexing:
         self._scanner.close()
 
     def settings_changed(self) -> None:
-        """Load the model that the settings now name, when it is next needed."""
+        """Do as the settings now say: the model they name, what they keep out."""
         self._live.reload_model()
+        if self._core.memories.settings.watch:
+            self._live.sweep()
 
     def look_for_places(self) -> None:
         """Look where harnesses keep sessions, as there is news of it."""
@@ -271,7 +275,7 @@ class Indexing:
 
     def _redaction(self) -> Redaction | None:
         """Return what takes secrets out, None when the settings want none taken out."""
-        off = self._core.memories.settings.redaction == "off" or not is_built()
+        off = self._core.settings.redaction == "off" or not is_built()
         return None if off else self._scanner
 
     def _embedder(self, memory: Memory) -> "Embedder | None":
@@ -345,6 +349,7 @@ def _index_report(report: JobReport, *, memory: str) -> service.IndexReport:
         problems=report.problems,
         troubled=words.troubled,
         redacted=words.redacted,
+        excluded=words.excluded,
         # Nothing is left undone for good: the engine goes on by itself.
         stopped="background" if report.stopped == "budget" else report.stopped,
         note=report.note,

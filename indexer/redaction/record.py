@@ -1,11 +1,12 @@
 """What the catalog knows of redaction: with which rules rows were read, and what was taken out."""
 
 from collections import Counter
+from collections.abc import Callable
 
 import msgspec
 
 from funes_ls.indexer.catalog import Catalog
-from funes_ls.indexer.redaction.base import Counts
+from funes_ls.indexer.redaction.base import Counts, Redaction
 
 #: Stamp of the oldest rules that a stored row was read with.
 STAMP_KEY = "redaction"
@@ -36,6 +37,13 @@ def note_stamp(catalog: Catalog, stamp: str) -> None:
 def is_scrub_due(catalog: Catalog, current: str) -> bool:
     """Return whether stored rows were read with other rules than today's, or with none."""
     return stored_stamp(catalog) not in (None, current)
+
+
+def cleaner(catalog: Catalog, redaction: Redaction | None) -> Callable[[str], str] | None:
+    """Return what takes secrets out of stored rows; None where they are clean, or may have some."""
+    if redaction is None or not is_scrub_due(catalog, redaction.stamp):
+        return None
+    return lambda text: redaction.text(text).text
 
 
 def counts(catalog: Catalog) -> dict[str, int]:
