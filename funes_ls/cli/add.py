@@ -23,6 +23,8 @@ def add(args: argparse.Namespace) -> int:
     plan = apply.plan_add(setup, wanted)
     if args.dry_run:
         return _show(args, plan, done=False)
+    if plan.problems and not plan.steps:
+        return _show(args, plan, done=True)
     is_first = not args.no_index and first_index.is_due(wanted, args.memory)
     if is_first and not _may_read(args):
         notice("Nothing was installed.", quiet=args.quiet)

@@ -3,6 +3,7 @@
 import argparse
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +13,16 @@ from funes_ls.cli.progress import duration, shown
 from funes_ls.engine.client import EngineError, connect
 from funes_ls.indexer.errors import FunesError
 from funes_ls.indexer.home import home_dir
+from funes_ls.indexer.progress import IndexEvent, Progress
 from funes_ls.install.plan import Wanted
 
 if TYPE_CHECKING:
     from funes_ls.index_run import IndexReport
 
+#: A model may have to be fetched first; Ctrl-C ends the watching.
+_NO_LIMIT_S = 1e7
 #: How long vectors are watched for an estimate of all of them.
 _LOOK_S = 12.0
-_TICK_S = 0.5
 
 
 def is_due(wanted: Wanted, memory: str | None) -> bool:
@@ -96,7 +99,7 @@ def _estimated(args: argparse.Namespace) -> str:
             look.cancel = engine.cancel
             try:
                 report = engine.request(
-                    "funes/index", {}, timeout_s=look.LIMIT_S, on_progress=look.take
+                    "funes/index", {}, timeout_s=_NO_LIMIT_S, on_progress=look.take
                 )
             except EngineError as exc:
                 if exc.kind != "cancelled":
@@ -111,18 +114,16 @@ def _estimated(args: argparse.Namespace) -> str:
 class _Look:
     """Takes the engine's progress and ends the watching when there is an estimate."""
 
-    LIMIT_S = 1e6
-
-    def __init__(self, progress: Any) -> None:
+    def __init__(self, progress: Progress) -> None:
+        """Pass progress on."""
         self._progress = progress
         self._since: float | None = None
-        self._event: Any = None
-        self.cancel: Any = None
+        self._event: IndexEvent | None = None
+        self.cancel: Callable[[], None] = lambda: None
 
     def take(self, value: Any) -> None:
+        """Take what the engine tells of its work."""
         import msgspec
-
-        from funes_ls.indexer.progress import IndexEvent
 
         if not value.get("event"):
             return
@@ -138,6 +139,7 @@ class _Look:
                 self.cancel()
 
     def said(self) -> str:
+        """Return how much is left and for how long."""
         event = self._event
         if event is None:
             return ""

@@ -77,8 +77,11 @@ def _writable(plan: Plan) -> Plan:
 def add(setup: Setup, wanted: Wanted) -> Plan:
     """Add and return what was done; its problems say what was not.
 
+    A step that fails does not stop the others: tools work without hooks, and hooks without tools.
+    What was done is written down, so that it can be removed.
+
     Raises:
-        ConfigError: a step failed; what was done before it is written down and can be removed.
+        ConfigError: nothing could be begun.
     """
     with _alone(wanted.funes_home):
         plan = plan_add(setup, wanted)
@@ -88,17 +91,28 @@ def add(setup: Setup, wanted: Wanted) -> Plan:
         earlier = record.load(wanted.folder)
         before = record.look(setup.tracked(wanted), setup.trees(wanted), earlier)
         created = setup.containers(wanted, before.files.get)
+        failed: list[tuple[str, str]] = []
         try:
             for step in plan.steps:
-                perform(step, wanted)
+                try:
+                    perform(step, wanted)
+                except files.ConfigError as exc:
+                    failed.append((str(exc), _by_hand(step)))
         finally:
             paths = dict.fromkeys([*before.files, *setup.tracked(wanted)])
             record.save(wanted.folder, record.after(before, paths, earlier, created))
         left = setup.add(wanted._replace(force=False)).steps
-    if left:
-        lines = [f"It did not take: {' '.join(describe(step))}" for step in left]
-        return plan._replace(problems=(*plan.problems, *lines))
-    return plan
+    if not failed:
+        failed = [(f"It did not take: {' '.join(describe(one))}", _by_hand(one)) for one in left]
+    return plan._replace(
+        problems=(*plan.problems, *(said for said, _ in failed)),
+        by_hand=(*plan.by_hand, *(line for _, line in failed if line)),
+    )
+
+
+def _by_hand(step: Change | Command) -> str:
+    """Return what a person runs who does a step himself."""
+    return " ".join(describe(step)) if isinstance(step, Command) else ""
 
 
 def remove(setup: Setup, wanted: Wanted) -> Plan:

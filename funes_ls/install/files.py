@@ -90,6 +90,9 @@ def write(path: Path, data: bytes, *, mode: int = _NEW_FILE) -> None:
             out.flush()
             os.fsync(out.fileno())
         draft.chmod(mode)
+        if target.exists() and hasattr(os, "chown"):
+            with suppress(OSError):  # the owner's it stays, also when another user writes it
+                os.chown(draft, target.stat().st_uid, target.stat().st_gid)
         draft.replace(target)
     except OSError as exc:
         if draft is not None:

@@ -70,12 +70,13 @@ def _shell(wanted: Wanted) -> str:
     own = shlex.join(wanted.server[: wanted.server.index("mcp")])
     places = " ".join(_COMMON)
     # The background job gets the event by another descriptor: shells take 0 away from it. What is
-    # on its way is not to end with the terminal.
+    # on its way is not to end with the terminal. Python is not to heed a project's variables.
     return f"""#!/bin/sh
 # Tells funes that a session has grown. Prints nothing, ends at once and with 0 whatever happens.
 # Made by `funes add {wanted.agent}`; `funes remove {wanted.agent}` takes it away.
 exec 3<&0 >/dev/null 2>&1
 trap '' HUP INT
+unset PYTHONHOME PYTHONPATH
 {home}set -- "$1" {own}
 if [ ! -x "$2" ]; then
     for funes in {places} "$(command -v funes)"; do

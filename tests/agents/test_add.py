@@ -52,24 +52,33 @@ def place() -> Iterator[Place]:
         yield one
 
 
-def lay(agent: Agent, place: Place) -> None:
+def lay(agent: Agent, place: Place, *, linked: bool = False) -> None:
     for name, text in FILES[agent.name].items():
         path = place.home / name
         path.parent.mkdir(parents=True, exist_ok=True)
+        if linked:
+            kept = place.home / "dot files" / name.replace("/", "-")
+            kept.parent.mkdir(exist_ok=True)
+            path.symlink_to(os.path.relpath(kept, path.parent))
+            path = kept
         path.write_text(text, encoding="utf-8")
 
 
+def links(place: Place) -> set[str]:
+    return {path.name for path in place.home.rglob("*.*") if path.is_symlink()} - {"latest"}
+
+
 @pytest.mark.parametrize("agent", AGENTS)
-@pytest.mark.parametrize("laid", [True, False], ids=["used", "new"])
+@pytest.mark.parametrize("state", ["used", "new", "behind links"])
 @pytest.mark.timeout(200)
 def test_adding_and_removing_leaves_every_file_as_it_was(
-    agent: Agent, laid: bool, place: Place
+    agent: Agent, state: str, place: Place
 ) -> None:
     need(agent)
-    if laid:
-        lay(agent, place)
+    if state != "new":
+        lay(agent, place, linked=state == "behind links")
     silent = agent.prepare(place, "http://127.0.0.1:9")
-    before = files_of(place)
+    before, linked = files_of(place), links(place)
     done = add(agent, place)
     assert done["done"] and not done["problems"]
     after = files_of(place)
@@ -80,6 +89,7 @@ def test_adding_and_removing_leaves_every_file_as_it_was(
     registered(agent, place, silent)
     remove(agent, place)
     assert files_of(place) == before
+    assert links(place) == linked
     assert not (place.home / ".funes" / "agents").exists()
 
 

@@ -99,7 +99,7 @@ function tell(event: string, file: string | undefined): void {
 
 export default function (pi: any) {
   pi.registerTool({
-    name: "recall",
+    name: "funes_recall",
     label: "Recall",
     description:
       "Search what past sessions of all coding agents on this machine said and did, and get the " +
@@ -137,11 +137,11 @@ export default function (pi: any) {
   });
 
   pi.registerTool({
-    name: "get",
+    name: "funes_get",
     label: "Get",
     description:
       "Get a turn of a past session in full, with the turns around it, by the session and turn " +
-      "that recall gave.",
+      "that funes_recall gave.",
     parameters: {
       type: "object",
       properties: {

@@ -105,6 +105,25 @@ def test_words_are_there_at_once_and_vectors_follow_by_themselves(
         until(lambda: engines.ask("funes/status")["words_only"] == 0, what="all have vectors")
 
 
+def test_an_engine_that_cannot_start_keeps_nobody_from_adding(
+    cursor: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(SAMPLES, own_home, dirs_exist_ok=True)
+    monkeypatch.delenv("FUNES_ENGINE")
+    broken = own_home / "broken"
+    broken.mkdir()
+    (broken / "sitecustomize.py").write_text(
+        "import sys\nif sys.orig_argv[-1] == 'funes_ls.engine':\n    raise SystemExit(3)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(broken))
+    ran = funes_process("add", "cursor", "--yes")
+    assert ran.code == 0, ran.err
+    assert "did not start" in ran.err
+    assert "funes index" in ran.out
+    assert '"funes"' in cursor.read_text()
+    assert funes_process("recall", "--no-engine", "partitions").out != "no results\n"
+
+
 def test_vectors_that_take_long_are_left_to_the_engine_with_an_estimate(
     cursor: Path, own_home: Path, funes_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
