@@ -14,7 +14,7 @@ from msgspec import Struct
 from funes_ls.indexer.model import Block, Problem, SessionMeta, Turn, path_text
 from funes_ls.indexer.traces import jsonvalue, texts
 from funes_ls.indexer.traces.base import Unit
-from funes_ls.indexer.traces.own import own_call
+from funes_ls.indexer.traces.own import own_answer, own_call
 from funes_ls.indexer.traces.sqlitedb import DatabaseView
 from funes_ls.indexer.traces.state import encode_state
 from funes_ls.indexer.traces.walk import (
@@ -350,7 +350,7 @@ class HermesReading:
             is_own = asked == "whole"
         else:
             is_own = block.block_type == "tool_result" and (
-                block.tool_use_id in own or own_call(block.tool_name, "") == "whole"
+                block.tool_use_id in own or own_answer(block.tool_name, block.text)
             )
         return msgspec.structs.replace(block, own=True) if is_own else block
 

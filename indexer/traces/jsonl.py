@@ -8,7 +8,7 @@ from msgspec import Struct
 from funes_ls.indexer.model import Block, Problem, SessionMeta, Turn
 from funes_ls.indexer.traces import lines, texts
 from funes_ls.indexer.traces.base import Unit
-from funes_ls.indexer.traces.own import own_call
+from funes_ls.indexer.traces.own import own_answer, own_call
 from funes_ls.indexer.traces.state import (
     State,
     decode_state,
@@ -303,7 +303,7 @@ class JsonlReading:
                 if asked and call_id is not None:
                     state.own.add(call_id)
             elif block.block_type == "tool_result":
-                own = call_id in state.own or own_call(name, "") == "whole"
+                own = call_id in state.own or own_answer(name, block.text)
                 if name is None and call_id is not None:
                     name = state.names.get(call_id)
                     if name is None:

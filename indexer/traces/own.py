@@ -21,6 +21,9 @@ _RAW_CALL = re.compile(
 )
 #: Tools whose free-form input is a program; a patch that mentions funes is not a call.
 _RUNS_TEXT = re.compile(r"exec|shell|bash|terminal|command|run|code|js|python", re.IGNORECASE)
+#: How the MCP server begins what it quotes, whatever a client calls the server and its tools.
+_QUOTED = re.compile(r"the two lines marked ([0-9a-f]{16}) is quoted\b.{0,200}?<<<\1", re.DOTALL)
+_BEGINNING_CHARS = 2_000
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _SEPARATORS = frozenset({";", "&&", "||", "|", "&", "|&", "(", ")", ";;"})
 _WRAPPERS = frozenset(
@@ -54,6 +57,16 @@ def own_call(name: str | None, text: str, *, server: str = "") -> OwnCall:
     if not any(verdicts):
         return ""
     return "whole" if all(verdict == "whole" for verdict in verdicts) else "part"
+
+
+def own_answer(name: str | None, text: str) -> bool:
+    """Tell whether a tool result is funes's own.
+
+    Args:
+        name: The tool's name, None when the trace does not say.
+        text: What it answered.
+    """
+    return own_call(name, "") == "whole" or _QUOTED.search(text[:_BEGINNING_CHARS]) is not None
 
 
 def _names_funes(name: str, server: str) -> bool:

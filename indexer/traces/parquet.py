@@ -14,7 +14,7 @@ from funes_ls.indexer.model import Block, Problem, SessionMeta, Turn, path_text
 from funes_ls.indexer.traces import jsonvalue, texts
 from funes_ls.indexer.traces.base import Unit
 from funes_ls.indexer.traces.hermes import tool_calls
-from funes_ls.indexer.traces.own import own_call
+from funes_ls.indexer.traces.own import own_answer, own_call
 from funes_ls.indexer.traces.state import encode_state
 from funes_ls.indexer.traces.walk import Found, find_files, found_at, refuse_odd
 
@@ -327,14 +327,14 @@ class ParquetReading:
             return blocks
         call_id = texts.string(message.get("tool_call_id"))
         name = texts.string(message.get("name")) or self._state.names.get(call_id or "")
-        own = call_id in self._state.own or own_call(name, "") == "whole"
+        asked = call_id in self._state.own
         return [
             Block(
                 block_type="tool_result",
                 text=block.text,
                 tool_name=name,
                 tool_use_id=call_id,
-                own=own,
+                own=asked or own_answer(name, block.text),
             )
             if block.block_type == "text"
             else block

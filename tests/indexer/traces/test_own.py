@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from funes_ls.indexer.traces.own import own_call
+from funes_ls.indexer.traces.own import own_answer, own_call
+from funes_ls.mcp.fence import fenced
 
 
 def shell(command: object) -> str:
@@ -20,6 +21,9 @@ def shell(command: object) -> str:
         ("mcp_funes_recall", "{}"),
         ("funes.recall", "{}"),
         ("funes_recall", "{}"),
+        ("mcp__funes__related", "{}"),
+        ("mcp__funes__blame", "{}"),
+        ("funes/recall", "{}"),
         ("Bash", shell("funes recall 'the kiln'")),
         ("Bash", shell("cd /work && FUNES_MEMORY=x funes -q recall 'a; b' 2>/dev/null | head -5")),
         ("Bash", shell("/usr/local/bin/funes get a b")),
@@ -74,3 +78,16 @@ def test_a_server_named_apart() -> None:
     assert own_call("recall", "{}", server="funes") == "whole"
     assert own_call("recall", "{}", server="mcp__funes__") == "whole"
     assert own_call("recall", "{}", server="other") == ""
+
+
+def test_an_answer_is_known_by_its_fence_whatever_the_tool_is_called() -> None:
+    text = fenced("Rates are rounded up.", lead="1 passage.")
+    assert own_answer("mcp__memory__search", text)
+    assert own_answer(None, f"Wall time: 0.1 seconds\nOutput:\n{text}")
+    assert own_answer("recall", json.dumps([{"type": "text", "text": text}]))
+    assert own_answer("mcp__funes__recall", "no results")
+    assert not own_answer("mcp__memory__search", "Rates are rounded up.")
+    assert not own_answer("Read", f"{'x' * 5000}\n{text}")
+    mark = text.split("<<<")[1][:16]
+    other = "0" * 16 if mark != "0" * 16 else "1" * 16
+    assert not own_answer("Read", text.replace(f"<<<{mark}", f"<<<{other}"))

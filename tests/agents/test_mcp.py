@@ -1,0 +1,82 @@
+"""Real agents recall through MCP what other agents were told a moment ago."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.agents.agents import Agent, Place, make_place, need
+from tests.agents.gifted import add, no_engine_after, recall, recalled
+from tests.agents.kinds import CLAUDE, CODEX, PI
+from tests.agents.wires import Asked, Call, Reply
+
+DECISION = (
+    "Decided: harbour dues are rounded up to whole guilders, because the customs office refuses "
+    "cents."
+)
+QUESTION = "How do we round harbour dues, and why?"
+ASKED = {"query": QUESTION, "k": 3}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """Return a place whose name has spaces and letters of other alphabets."""
+    return make_place(tmp_path / "a pláce 家")
+
+
+def call_of(agent: Agent, tool: str, **given: object) -> Call:
+    """Return the call of a tool of ours, as the agent names it."""
+    if agent is CODEX:
+        return Call(name=tool, given=given, namespace="mcp__funes")
+    return Call(name=f"{'mcp__funes__' if agent is CLAUDE else 'funes_'}{tool}", given=given)
+
+
+def allowed(agent: Agent) -> list[str]:
+    return ["--allowedTools", "mcp__funes"] if agent is CLAUDE else []
+
+
+def heard(asked: Asked) -> str:
+    """Return what the model was told last."""
+    return asked.texts[-1]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param(CLAUDE, CODEX, id="claude-codex"),
+        pytest.param(CODEX, CLAUDE, id="codex-claude"),
+        pytest.param(CLAUDE, PI, id="claude-pi"),
+        pytest.param(PI, CODEX, id="pi-codex"),
+    ],
+)
+@pytest.mark.timeout(200)
+def test_what_one_agent_decides_another_recalls(first: Agent, second: Agent, place: Place) -> None:
+    need(first)
+    need(second)
+    with no_engine_after(place):
+        add(second, place)
+        ran = first.run(place, "How shall we round harbour dues?", [Reply(text=DECISION)])
+        assert ran.returncode == 0, ran.output
+        [session] = {hit["session_id"] for hit in recalled(place, DECISION)}
+
+        answer = f"Up, to whole guilders, says session {session}."
+        replies = [
+            Reply(text="I look it up.", calls=(call_of(second, "recall", **ASKED),)),
+            Reply(text=answer),
+        ]
+        ran = second.run(place, QUESTION, replies, flags=allowed(second))
+        assert ran.returncode == 0, ran.output
+        told = heard(ran.log.asked[-1])
+        assert DECISION in told
+        head = next(line for line in told.splitlines() if session[:8] in line)
+        assert f" {first.harness} " in head
+        assert f"→ get {session} " in told
+        assert_nothing_is_stored_twice(place, second, answer)
+
+
+def assert_nothing_is_stored_twice(place: Place, asked: Agent, answer: str) -> None:
+    """Insist that of a session that recalled neither the call nor its answer is kept."""
+    recalled(place, answer)
+    hits = recall(place, DECISION, "--harness", asked.harness, "-k", "50")
+    kept = sorted((hit["block_type"], hit["text"]) for hit in hits)
+    assert {kind for kind, _ in kept} == {"text"}
+    assert not [text for _, text in kept if DECISION in text]
