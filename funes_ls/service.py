@@ -17,10 +17,12 @@ from funes_ls.blame_answer import blame
 from funes_ls.file_answers import related
 from funes_ls.forgetting import forget
 from funes_ls.index_run import IndexReport, IndexRequest, run_index
+from funes_ls.indexer import excluded
 from funes_ls.indexer.catalog import Source, now_us
 from funes_ls.indexer.errors import FunesError, MemoryStateError
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import HARNESSES, Problem
+from funes_ls.indexer.redaction import record
 from funes_ls.indexer.repos import repo_of
 from funes_ls.indexer.settings import Settings, check_setting
 from funes_ls.memories import Memories, memory_path
@@ -81,6 +83,10 @@ class Status(Struct, frozen=True, kw_only=True):
         problems: Count of what could not be read; listed by `funes status --problems`.
         last_indexed_us: When something was last stored, UTC µs.
         size_bytes: Disk taken by the memory.
+        redaction: Whether secrets are taken out of what is stored from now on: `on` or `off`.
+        redacted: Secrets that were taken out, by rule; never what they were.
+        scrub_due: Whether rows are stored that were read with older rules for secrets, or none.
+        excluded: Traces that are kept out.
     """
 
     memory: str
@@ -98,6 +104,10 @@ class Status(Struct, frozen=True, kw_only=True):
     problems: int = 0
     last_indexed_us: int | None = None
     size_bytes: int = 0
+    redaction: str = "on"
+    redacted: dict[str, int] = {}
+    scrub_due: bool = False
+    excluded: int = 0
     note: str = ""
 
 
@@ -304,14 +314,20 @@ def status(memories: Memories, *, memory: str = "") -> Status:
     try:
         # Whole: the model is a mark of the vectors.
         with memories.reading(spec, whole=True) as opened:
-            return _status(opened, path, spec)
+            return _status(opened, path, spec, memories.settings)
     except MemoryStateError as exc:
         if exc.kind not in ("missing", "locked"):
             raise
-        return Status(memory=spec or "local", path=str(path), state=exc.kind, note=str(exc))
+        return Status(
+            memory=spec or "local",
+            path=str(path),
+            state=exc.kind,
+            redaction=memories.settings.redaction,
+            note=str(exc),
+        )
 
 
-def _status(memory: Memory, path: Path, spec: str) -> Status:
+def _status(memory: Memory, path: Path, spec: str, settings: Settings) -> Status:
     state = memory.state()
     sessions = memory.catalog.sessions()
     chunks = state.embedded + state.words_only
@@ -332,6 +348,10 @@ def _status(memory: Memory, path: Path, spec: str) -> Status:
         problems=state.problems,
         last_indexed_us=max((session.updated_at for session in sessions), default=None),
         size_bytes=sum(file.stat().st_size for file in path.rglob("*") if file.is_file()),
+        redaction=settings.redaction,
+        redacted=record.counts(memory.catalog),
+        scrub_due=spec in ("", "local") and record.wants_scrub(memory.catalog),
+        excluded=excluded.count(memory.catalog),
         note=" ".join(state.notes),
     )
 

@@ -29,6 +29,8 @@ def test_the_settings_table_names_real_keys_and_their_defaults() -> None:
         assert CONFIG_KEYS[key] == ENV_KEYS[variable]
         default = defaults[ENV_KEYS[variable]]
         said = shown.split(" ")[0].rstrip(",")
+        if isinstance(default, tuple):
+            default = list(default)
         assert said == ("yes" if default is True else str(default).removesuffix(".0"))
 
 

@@ -12,6 +12,7 @@ from funes_ls import render
 from funes_ls.cli.asking import START_S, Params, sendable, uses_engine
 from funes_ls.cli.output import confirm, counted, is_terminal, notice
 from funes_ls.cli.progress import duration, shown
+from funes_ls.cli.report import rules_text
 from funes_ls.engine.client import Connection, EngineError, connect
 from funes_ls.indexer.errors import FunesError, UsageError
 from funes_ls.indexer.home import home_dir
@@ -198,6 +199,10 @@ def summary(report: "IndexReport") -> str:
         verb = "is" if report.words_only == 1 else "are"
         left = f"{counted(report.words_only, 'chunk')} {verb} findable by words only."
         lines.append(f"{left} {_next_step(report)}".rstrip())
+    if report.redacted:
+        lines.append(f"Secrets taken out: {rules_text(report.redacted)}.")
+    if report.excluded:
+        lines.append(f"{counted(report.excluded, 'session')} kept out.")
     if report.problems:
         them = "it" if report.problems == 1 else "them"
         listed = f"`funes status --problems` lists {them}."

@@ -1,7 +1,7 @@
 """How status, problems and sessions look to a person."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from funes_ls import render
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from funes_ls.service import Status
 
 _TITLE_CHARS = 60
+_MOST_RULES = 8
 
 
 def status_text(status: "Status") -> str:
@@ -39,12 +40,37 @@ def status_text(status: "Status") -> str:
             f"changed   {counted(status.pending_sources, 'trace')} since last read; "
             "`funes index` reads what is new"
         )
+    lines += _secret_lines(status)
     if status.problems:
         lines.append(f"problems  {status.problems:,}; `funes status --problems` lists them")
     if status.last_indexed_us is not None:
         age_s = max(0, time.time_ns() // 1000 - status.last_indexed_us) // 1_000_000
         lines.append(f"indexed   {format_us(status.last_indexed_us)} ({age_text(age_s)} ago)")
     return "\n".join([*lines, *([status.note] if status.note else [])])
+
+
+def _secret_lines(status: "Status") -> list[str]:
+    lines = []
+    if status.redaction == "off":
+        lines.append("secrets   are stored as they are: `redaction` is off")
+    elif status.redacted:
+        lines.append(f"secrets   {rules_text(status.redacted)} taken out")
+    if status.scrub_due:
+        lines.append(
+            "scrub     is due: sessions are stored that today's rules for secrets have not seen; "
+            "run `funes scrub`"
+        )
+    if status.excluded:
+        lines.append(f"excluded  {counted(status.excluded, 'session')} kept out")
+    return lines
+
+
+def rules_text(counts: Mapping[str, int]) -> str:
+    """Return how many secrets there were, and of which rules the most: never what they were."""
+    most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    named = ", ".join(f"{render.safe(rule)} {count:,}" for rule, count in most[:_MOST_RULES])
+    more = ", …" if len(most) > _MOST_RULES else ""
+    return f"{sum(counts.values()):,} ({named}{more})"
 
 
 def age_text(age_s: int) -> str:

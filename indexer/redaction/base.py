@@ -165,6 +165,14 @@ def explained(error: ScannerError) -> ScannerError:
     )
 
 
+def current_stamp() -> str:
+    """Return which scanner with which rules this program has, without loading it; "" if none."""
+    try:
+        return str(import_module(_SCANNER).current_stamp())
+    except (ImportError, AttributeError, OSError, ScannerError):
+        return ""
+
+
 def is_built() -> bool:
     """TEMPORARY, goes with the first commit of redactor.py."""
     return find_spec(_SCANNER) is not None

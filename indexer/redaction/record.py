@@ -6,7 +6,7 @@ from collections.abc import Callable
 import msgspec
 
 from funes_ls.indexer.catalog import Catalog
-from funes_ls.indexer.redaction.base import Counts, Redaction
+from funes_ls.indexer.redaction.base import Counts, Redaction, current_stamp
 
 #: Stamp of the oldest rules that a stored row was read with.
 STAMP_KEY = "redaction"
@@ -37,6 +37,11 @@ def note_stamp(catalog: Catalog, stamp: str) -> None:
 def is_scrub_due(catalog: Catalog, current: str) -> bool:
     """Return whether stored rows were read with other rules than today's, or with none."""
     return stored_stamp(catalog) not in (None, current)
+
+
+def wants_scrub(catalog: Catalog) -> bool:
+    """Return `is_scrub_due` for the scanner of this program; False where it has none."""
+    return bool(current := current_stamp()) and is_scrub_due(catalog, current)
 
 
 def cleaner(catalog: Catalog, redaction: Redaction | None) -> Callable[[str], str] | None:

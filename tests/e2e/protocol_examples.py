@@ -90,7 +90,7 @@ def differences(expected: Any, got: Any, where: str = "$") -> list[str]:
 
 def _is_table_of_names(table: dict[str, Any], where: str) -> bool:
     """Return whether the keys are data: stages, harnesses, paths."""
-    return where.rpartition(".")[2] in ("timings_ms", "harnesses", "troubled")
+    return where.rpartition(".")[2] in ("timings_ms", "harnesses", "troubled", "redacted")
 
 
 def _kind(value: Any) -> str:
