@@ -198,7 +198,8 @@ def without_items(
 def _inserted(text: str, node: Node, value: Any, *, key: str | None = None) -> str:
     """Return the text with one more member at the end of an object or array."""
     inner = text[node.start + 1 : node.end - 1]
-    spread = "\n" in inner or not inner.strip(_SPACE)
+    whole = text.strip(_SPACE + "\ufeff")
+    spread = "\n" in (inner if inner.strip(_SPACE) else whole) or whole == "{}"
     outer = _indent_at(text, node.start)
     indent = outer + _unit(text)
     if node.members:
@@ -208,10 +209,10 @@ def _inserted(text: str, node: Node, value: Any, *, key: str | None = None) -> s
         body = f"{json.dumps(key, ensure_ascii=False)}: {body}"
     end = node.start + 1 + len(inner.rstrip(_SPACE))
     line = _newline(text)
-    lead = f"{line}{indent}" if spread else " " if node.members else ""
+    lead = f"{line}{indent}" if spread else " " * bool(node.members)
     last = node.members[-1] if node.members else None
     if last is None:
-        tail = f"{line}{outer}" if "\n" not in text[end : node.end] else ""
+        tail = f"{line}{outer}" if spread and "\n" not in text[end : node.end] else ""
         return text[:end] + lead + body + tail + text[end:]
     if last.comma is not None:  # commas stand after last members here
         return text[:end] + lead + body + "," + text[end:]

@@ -21,8 +21,10 @@ from tests.agents.gifted import (
     remove,
     script_of,
     short_place,
+    status,
 )
 from tests.agents.kinds import CLAUDE, CODEX, PI
+from tests.agents.scripted_model import ScriptedModel
 from tests.agents.wires import Reply
 from tests.e2e.engines import until
 
@@ -152,6 +154,28 @@ def test_the_first_look_is_a_part_of_adding(place: Place) -> None:
 def _traces_with(place: Place, text: str) -> list[Path]:
     traces = (place.home / CLAUDE.traces).rglob("*.jsonl")
     return [path for path in traces if text in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.timeout(200)
+def test_asking_an_agent_that_has_the_memory_leaves_nothing(place: Place) -> None:
+    """Neither its hooks run nor its tools are there, and no trace tells of it afterwards."""
+    need(CLAUDE)
+    ran = CLAUDE.run(place, PROMPT, [Reply(text=SAID)])
+    assert ran.returncode == 0, ran.output
+    add(CLAUDE, place)
+    recalled(place, SAID)
+    place.funes("engine", "stop", more=SERVED)
+    traces = _traces_with(place, PROMPT)
+    asked = "Which bird counts the boats?"
+    with ScriptedModel([Reply(text="A heron.")], without_tools=True) as model:
+        more = {"FUNES_ENGINE": "inline", **CLAUDE.prepare(place, model.url)}
+        told = place.funes("ask", "claude", asked, folders=[CLAUDE.bin], more=more)
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.startswith("A heron.")
+    assert [request.tools for request in model.log.asked] == [()]
+    assert _traces_with(place, asked) == []
+    assert _traces_with(place, PROMPT) == traces
+    assert "pid" not in status(place)
 
 
 @pytest.mark.timeout(200)

@@ -46,6 +46,12 @@ def test_what_is_empty_is_filled(text: str) -> None:
     assert jsonc.parse(left).value == {}
 
 
+def test_what_is_written_on_one_line_stays_on_it() -> None:
+    added = jsonc.with_member('{"n": 1, "mcpServers": {}}', ("mcpServers", "funes"), SERVER)
+    assert "\n" not in added
+    assert jsonc.parse(added).value["mcpServers"] == {"funes": SERVER}
+
+
 def test_a_member_that_is_there_is_replaced_in_its_place() -> None:
     text = '{"a": {"funes": {"command": "old"}, "z": 1}} // end'
     new = jsonc.with_member(text, ("a", "funes"), {"command": "new"})
