@@ -37,6 +37,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         thinking: Whether thinking blocks are indexed.
         watch: Whether the engine keeps the memory current while sessions are being written.
         idle_s: Seconds without a client and without work after which the engine ends.
+        mcp_tokens: About how many tokens an answer to a coding agent may have.
         redaction: `on`, or `off`: sessions are stored with the secrets in them.
         exclude: Globs; sessions of matching folders, and matching traces, are kept out.
     """
@@ -57,6 +58,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     thinking: bool = True
     watch: bool = True
     idle_s: float = 900.0
+    mcp_tokens: int = 6_000
     redaction: str = "on"
     exclude: tuple[str, ...] = ()
 
@@ -93,6 +95,7 @@ CONFIG_KEYS = {
     "index.thinking": "thinking",
     "index.watch": "watch",
     "engine.idle": "idle_s",
+    "mcp.tokens": "mcp_tokens",
     "redaction": "redaction",
     "exclude.paths": "exclude",
 }
@@ -113,6 +116,7 @@ ENV_KEYS = {
     "FUNES_THINKING": "thinking",
     "FUNES_WATCH": "watch",
     "FUNES_ENGINE_IDLE": "idle_s",
+    "FUNES_MCP_TOKENS": "mcp_tokens",
     "FUNES_REDACTION": "redaction",
     "FUNES_EXCLUDE": "exclude",
 }
@@ -137,6 +141,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "budget_s": (0, 1e9),
     "threads": (1, 64),
     "idle_s": (0, 1e9),
+    "mcp_tokens": (500, 50_000),
 }
 _CHOICES = {"redaction": ("on", "off")}
 

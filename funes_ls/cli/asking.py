@@ -109,7 +109,7 @@ def _from_engine(
 def prepared(method: str, params: Params, env: Mapping[str, str], *, quiet: bool) -> Params:
     """Return params with what the environment sets, as text that can be sent; warn of the rest."""
     own = {name: sendable(value) for name, value in params.items() if value is not None}
-    if _has_settings(env):
+    if has_settings(env):
         from funes_ls.indexer.settings import ENV_KEYS, QUESTION_FIELDS, load_settings
 
         settings, warnings = load_settings(env)
@@ -125,7 +125,7 @@ def prepared(method: str, params: Params, env: Mapping[str, str], *, quiet: bool
     return own
 
 
-def _has_settings(env: Mapping[str, str]) -> bool:
+def has_settings(env: Mapping[str, str]) -> bool:
     """Return whether settings differ from the defaults for all that can be seen from here."""
     own = (
         name

@@ -134,15 +134,15 @@ def get(asking: Asking) -> str:
         first, last = _around(pieces, at, asking.room)
         shown, more = "".join(pieces[first : last + 1]), []
     if first > 0:
-        more.append(f"turn_uuid={found.turns[first - 1].turn_uuid} for what was before")
+        more.append(f"turn_uuid={fence.name(found.turns[first - 1].turn_uuid)} for what was before")
     if last + 1 < len(pieces):
-        more.append(f"turn_uuid={found.turns[last + 1].turn_uuid} for what came after")
+        more.append(f"turn_uuid={fence.name(found.turns[last + 1].turn_uuid)} for what came after")
     lead = (
-        f"{_counted(last - first + 1, 'turn')} of session {render.safe(found.session_id)} of "
-        f"{found.harness or 'an agent'}, from {fence.origin(found.memory)}."
+        f"{_counted(last - first + 1, 'turn')} of session {fence.name(found.session_id)} of "
+        f"{fence.name(found.harness)}, from {fence.origin(found.memory)}."
     )
     text = fence.fenced(shown, lead=lead)
-    return f"{text}\nmore: {render.safe('; '.join(more))}." if more else text
+    return f"{text}\nmore: {'; '.join(more)}." if more else text
 
 
 def _around(pieces: Sequence[str], at: int, room: float) -> tuple[int, int]:
@@ -165,7 +165,10 @@ def status(asking: Asking) -> str:
     """Return what the memory holds."""
     from funes_ls.cli.report import status_text
 
-    return status_text(asking.ask("funes/status")).strip()
+    found = asking.ask("funes/status")
+    if found.state == "missing":
+        return status_text(found).strip()
+    return fence.fenced(status_text(found), lead=f"What is in {fence.origin(found.memory)}.")
 
 
 def related(asking: Asking) -> str:
@@ -260,7 +263,7 @@ def _like(answer: Any, **changed: Any) -> Any:
 
 
 def _with_note(text: str, note: str) -> str:
-    return f"{text}\nnote: {note}" if note else text
+    return f"{text}\nnote: {fence.one_line(note)}" if note else text
 
 
 def _counted(count: int, noun: str) -> str:

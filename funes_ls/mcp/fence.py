@@ -5,7 +5,10 @@ lot for each answer, so that no passage can end the quotation.
 """
 
 import os
+import re
 from collections.abc import Sequence
+
+from funes_ls.render import safe
 
 #: Tokens of an answer unless told otherwise: a little more than eight passages with what is
 #: around them.
@@ -14,6 +17,8 @@ FEWEST_TOKENS, MOST_TOKENS = 500, 50_000
 #: What stands around the passages: the lead, the marks, how to get the rest.
 _AROUND_TOKENS = 150
 _CHARS_A_TOKEN = 4
+_REMARK_CHARS = 400
+_IS_NAME = re.compile(r"[\w.:@+-]{1,120}")
 
 
 def tokens_of(text: str) -> float:
@@ -70,4 +75,14 @@ def origin(memory: str) -> str:
     """Return whose memory it is: the user's own, or a shared one."""
     if memory in ("", "local"):
         return "the user's own memory"
-    return f"the shared memory {' '.join(memory.split())[:200]}"
+    return f"the shared memory {one_line(memory)}"
+
+
+def name(text: str) -> str:
+    """Return an id that stands outside the fence; what looks like none could be anything."""
+    return text if _IS_NAME.fullmatch(text) else "?"
+
+
+def one_line(text: str) -> str:
+    """Return a remark that stands outside the fence, on one line and not long."""
+    return " ".join(safe(text).split())[:_REMARK_CHARS]

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from funes_ls import __version__
+from funes_ls.cli.asking import has_settings
 from funes_ls.indexer.errors import FunesError
 from funes_ls.mcp.answers import ANSWERS, Asking
 from funes_ls.mcp.arguments import given_of
 from funes_ls.mcp.call import LIMIT_S, Call, Withdrawn, warm_up
-from funes_ls.mcp.fence import DEFAULT_TOKENS
+from funes_ls.mcp.fence import DEFAULT_TOKENS, one_line
 from funes_ls.mcp.roots import Roots
 from funes_ls.mcp.tools import INSTRUCTIONS, TOOLS, listed
 
@@ -61,7 +62,7 @@ class Server:
         *,
         home: Path,
         memory: str = "",
-        tokens: int = DEFAULT_TOKENS,
+        tokens: int | None = None,
         env: Mapping[str, str] = os.environ,
         limit_s: float = LIMIT_S,
         roots: Roots | None = None,
@@ -72,7 +73,7 @@ class Server:
             send: Takes messages, and batches of them, from any thread.
             home: The funes home.
             memory: Which memory is read when a call names none; "" is as the settings have it.
-            tokens: Of an answer, about.
+            tokens: Of an answer, about; None is as the settings have it.
             env: The environment.
             limit_s: For each call.
             roots: Where files are looked for.
@@ -227,19 +228,19 @@ class Server:
                 INVALID_PARAMS, f"Unknown tool: {_shown(name)}. There are: {', '.join(TOOLS)}."
             )
         call = Call(self._home, self._env, limit_s=self._limit_s)
+        given = (number, name, params.get("arguments"), call, reply)
+        work = threading.Thread(target=self._work, args=given, daemon=True)
         with self._lock:
             if number in self._calls:
                 raise RpcError(INVALID_REQUEST, "A request of that id is under way.")
-            if len(self._calls) >= _MOST_CALLS:
-                reply(_result(number, _failed("Too many calls are under way. Wait for some.")))
-                return
-            self._calls[number] = call
-            arguments = params.get("arguments")
-            work = threading.Thread(
-                target=self._work, args=(number, name, arguments, call, reply), daemon=True
-            )
-            self._threads.add(work)
-        work.start()
+            is_one_too_many = len(self._calls) >= _MOST_CALLS
+            if not is_one_too_many:
+                self._calls[number] = call
+                self._threads.add(work)
+        if is_one_too_many:
+            reply(_result(number, _failed("Too many calls are under way. Wait for some.")))
+        else:
+            work.start()
 
     def _work(self, number: Any, name: str, arguments: Any, call: Call, reply: Reply) -> None:
         """Answer a call, whatever happens, unless it was withdrawn."""
@@ -249,7 +250,7 @@ class Server:
         except Withdrawn:
             result = None
         except BaseException as exc:
-            _log.error("internal error in %s (%s)", name, type(exc).__name__)
+            _log.error("internal error in %s\n%s", name, _frames(exc))
             result = _failed("Internal error in funes; other calls may still work.")
         with self._lock:
             self._calls.pop(number, None)
@@ -265,18 +266,27 @@ class Server:
                 call,
                 given,
                 memory=self._memory,
-                tokens=self._tokens,
+                tokens=self._tokens or _tokens_of(self._env),
                 roots=self._roots,
                 env=self._env,
             )
             text = ANSWERS[name](asking)
         except FunesError as exc:
-            return _failed(str(exc))
+            return _failed(one_line(str(exc)))
         if given.unknown:
             names = ", ".join(_shown(one) for one in given.unknown[:5])
             known = ", ".join(TOOLS[name].params)
             text += f"\nnote: left out, as {name} has no such argument: {names}. It has: {known}."
         return {"content": [{"type": "text", "text": _whole(text)}], "isError": False}
+
+
+def _tokens_of(env: Mapping[str, str]) -> int:
+    """Return about how many tokens an answer may have, as the settings have it."""
+    if not has_settings(env):
+        return DEFAULT_TOKENS
+    from funes_ls.indexer.settings import load_settings
+
+    return load_settings(env)[0].mcp_tokens
 
 
 class _Batch:
@@ -332,6 +342,13 @@ def _failed(text: str) -> Message:
 def _whole(text: str) -> str:
     """Return a text without halves of characters, which some clients take for broken JSON."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _frames(exc: BaseException) -> str:
+    """Return a traceback without the message, which may quote a session."""
+    import traceback
+
+    return "".join(traceback.format_tb(exc.__traceback__)) + type(exc).__name__
 
 
 def _shown(value: Any) -> str:

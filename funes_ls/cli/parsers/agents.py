@@ -94,7 +94,6 @@ def mcp(commands: Commands) -> None:
     parser.add_argument(
         "--tokens",
         type=positive,
-        default=6_000,
         metavar="N",
         help="about how many tokens an answer may have (default 6000)",
     )
