@@ -35,7 +35,7 @@ _TROUBLES = {
     *("timeout", "busy", "internal", "token", "bad_message", "no_such_method"),
 }
 #: Fields of answers whose keys are data, not names.
-_MAPPINGS = {"harnesses", "legs", "timings_ms", "troubled", "counts"}
+_MAPPINGS = {"harnesses", "legs", "timings_ms", "troubled", "counts", "redacted"}
 
 
 def answer_to(
