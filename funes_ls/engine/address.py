@@ -106,7 +106,9 @@ def socket_places(home: Path) -> list[Path]:
 
     places = [private_dir(run_dir(home)) / SOCKET]
     name = hashlib.sha256(os.fsencode(home.absolute())).hexdigest()[:16]
-    for base in (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir()):
+    # The last for a temporary place with a long name, as sandboxes and agents make them.
+    bases = (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp")
+    for base in dict.fromkeys(bases):
         if base and Path(base).is_dir():
             places.append(Path(base) / f"funes-{_uid()}-{name}" / SOCKET)
     return [place for place in places if len(os.fsencode(place)) <= MAX_PATH_BYTES]

@@ -165,10 +165,10 @@ def _editing(path: Path, edit: Callable[[str], str]) -> Change:
 
 
 def _block(wanted: Wanted) -> str:
-    text = yaml.with_member("", "mcp_servers", _SERVER, _server(wanted))
-    for event in _EVENTS:
-        text = yaml.with_item(text, "hooks", event, _hook(wanted, event))
-    return text
+    """Return what a person puts into config.yaml."""
+    hooks = {event: [_hook(wanted, event)] for event in _EVENTS}
+    block = {"mcp_servers": {_SERVER: _server(wanted)}, "hooks": hooks}
+    return "\n".join(yaml.as_lines(block))
 
 
 def remove(wanted: Wanted) -> Plan:

@@ -63,7 +63,7 @@ def with_member(text: str, outer: str, name: str, value: Any) -> str:
         return text
     if isinstance(there, dict) and name in there:
         text = without_member(text, outer, name)
-    new = _with_lines(text, outer, [f"{name}:", *_indented(_block(value), _STEP)])
+    new = _with_lines(text, outer, [f"{name}:", *_indented(as_lines(value), _STEP)])
     return _checked(new, {**expected, outer: {**(there or {}), name: value}})
 
 
@@ -239,16 +239,16 @@ def _indented(lines: list[str], width: int) -> list[str]:
 
 def _item(value: dict[str, Any]) -> list[str]:
     """Return a mapping as the lines of an item of a list."""
-    lines = _block(value)
+    lines = as_lines(value)
     return [f"- {lines[0]}", *_indented(lines[1:], _STEP)]
 
 
-def _block(value: dict[str, Any]) -> list[str]:
+def as_lines(value: dict[str, Any]) -> list[str]:
     """Return a mapping as lines; what is in it is written as JSON, which is YAML too."""
     lines: list[str] = []
     for name, one in value.items():
         if isinstance(one, dict) and one:
-            lines += [f"{name}:", *_indented(_block(one), _STEP)]
+            lines += [f"{name}:", *_indented(as_lines(one), _STEP)]
         else:
             lines.append(f"{name}: {json.dumps(one, ensure_ascii=False)}")
     return lines

@@ -76,6 +76,16 @@ def test_every_place_is_short_enough_for_a_socket(tmp_path: Path) -> None:
     assert all(len(os.fsencode(one)) <= place.MAX_PATH_BYTES for one in socket_places(home))
 
 
+def test_there_is_room_for_a_socket_whatever_the_temporary_place_is_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = tmp_path / ("x" * 120)
+    long.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(long))
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    assert socket_places(long / "home") != []
+
+
 def test_a_disk_without_sockets_leads_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_runtime: Path
 ) -> None:

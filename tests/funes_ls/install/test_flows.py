@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -407,3 +408,16 @@ def test_a_home_of_its_own_is_told_to_the_agent(
     assert server["env"] == {"FUNES_HOME": str(elsewhere)}
     script = (elsewhere / "agents" / "claude" / "hook").read_text()
     assert f"FUNES_HOME='{elsewhere}'" in script
+
+
+def test_without_a_parser_of_yaml_hermes_is_left_alone_and_the_block_is_told(
+    person: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lay(person, HERMES_FILES)
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    ran = add("hermes")
+    assert ran.code == 1
+    assert "no parser of YAML" in ran.err
+    monkeypatch.undo()
+    told = ran.out.split("To do by hand:")[1]
+    assert set(import_module("yaml").safe_load(told)) == {"mcp_servers", "hooks"}
