@@ -1,0 +1,100 @@
+/** What the server answers, as far as it is used here. See docs/protocol.md. */
+
+export interface Hit {
+  rank: number;
+  session_id: string;
+  turn_uuid: string;
+  ts: string | null;
+  age_s?: number | null;
+  harness: string;
+  workdir: string;
+  cwd: string;
+  title: string;
+  role: string;
+  block_type: string;
+  tool_name: string | null;
+  text: string;
+  neighbors: Neighbor[];
+  get: string;
+}
+
+export interface Neighbor {
+  session_id: string;
+  turn_uuid: string;
+  role: string;
+  block_type: string;
+  text: string;
+}
+
+export interface RecallAnswer {
+  memory: string;
+  note: string;
+  legs: Record<string, string>;
+  hits: Hit[];
+}
+
+export interface Session {
+  session_id: string;
+  harness: string;
+  cwd: string;
+  workdir?: string;
+  title: string;
+  started_us: number | null;
+  ended_us: number | null;
+  turns: number;
+  subagent?: boolean;
+}
+
+export interface SessionsAnswer {
+  total: number;
+  sessions: Session[];
+}
+
+export interface RelatedSession extends Session {
+  relation: string;
+  last_us: number | null;
+  passage: { text: string; turn_uuid: string } | null;
+}
+
+export interface RelatedAnswer {
+  path: string;
+  total: number;
+  sessions: RelatedSession[];
+}
+
+export interface StatusAnswer {
+  memory: string;
+  state: string;
+  sessions: number;
+  chunks: number;
+  words_only: number;
+  pending_sources: number;
+  problems: number;
+  note: string;
+}
+
+export interface BlameAnswer {
+  lines: { start: number; end: number; confidence: string; session_id: string; turn_uuid: string; ts: string; harness: string }[];
+}
+
+export interface GetAnswer {
+  found: boolean;
+  session_id: string;
+  harness: string;
+  cwd: string;
+  turns: { turn_uuid: string; asked?: boolean; blocks: { block_type: string; text: string }[] }[];
+}
+
+export interface AskAnswer {
+  answer: string;
+  prompt: string;
+  agent: string;
+  sources: { rank: number; session_id: string; turn_uuid: string; ts: string | null; harness: string; cited: boolean }[];
+  note: string;
+}
+
+export interface DocumentAnswer {
+  uri: string;
+  line: number;
+  text: string;
+}

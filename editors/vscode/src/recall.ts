@@ -1,0 +1,149 @@
+/** The view Recall: a question, and the passages that answer it, as they come. */
+import * as vscode from "vscode";
+import type { Connection } from "./connection";
+import { isCancelled, said, type Place } from "./places";
+import type { Hit, Neighbor, RecallAnswer } from "./protocol";
+import { addressOf, age, harnessIcon, harnessWord, oneLine, visible } from "./text";
+
+const MOST_TOOLTIP = 2000;
+
+export type RecallNode = { kind: "group"; title: string; hits: Hit[] } | HitNode | { kind: "neighbor"; near: Neighbor };
+export interface HitNode {
+  kind: "hit";
+  hit: Hit;
+}
+
+export class RecallView implements vscode.TreeDataProvider<RecallNode>, vscode.Disposable {
+  query = "";
+  hits: readonly Hit[] = [];
+  legs: Record<string, string> = {};
+  grouped = false;
+  /** How many answers, whole or in part, were shown for the last question. */
+  shown = 0;
+  private running: vscode.CancellationTokenSource | undefined;
+  private readonly changed = new vscode.EventEmitter<undefined>();
+  readonly onDidChangeTreeData = this.changed.event;
+  readonly view: vscode.TreeView<RecallNode>;
+
+  constructor(private readonly connection: Connection) {
+    this.view = vscode.window.createTreeView("funes.recall", { treeDataProvider: this, showCollapseAll: true });
+  }
+
+  /** Asks; without a question a person is asked for one first. Resolves with the passages. */
+  async ask(given?: string): Promise<readonly Hit[]> {
+    const query =
+      given ??
+      (await vscode.window.showInputBox({
+        title: vscode.l10n.t("Recall from past sessions"),
+        prompt: vscode.l10n.t("What do you want to know? It is answered on this machine."),
+        value: this.query,
+      }));
+    if (!query?.trim()) return this.hits;
+    this.cancel();
+    const running = new vscode.CancellationTokenSource();
+    this.running = running;
+    this.query = query;
+    this.shown = 0;
+    this.show({ memory: "", note: "", legs: {}, hits: [] }, vscode.l10n.t("Looking…"));
+    this.shown = 0;
+    void vscode.commands.executeCommand("setContext", "funes.recalling", true);
+    if (given === undefined) void vscode.commands.executeCommand("funes.recall.focus");
+    const take = (part: RecallAnswer): void => {
+      if (this.running === running) this.show(part, vscode.l10n.t("By words; still looking…"));
+    };
+    try {
+      const answer = await this.connection.stream<RecallAnswer, RecallAnswer>("funes/recall", { query }, take, running.token);
+      if (this.running === running) this.show(answer, answer.hits.length > 0 ? answer.note : vscode.l10n.t("Nothing of this was found."));
+    } catch (error) {
+      if (this.running === running) this.view.message = isCancelled(error) ? vscode.l10n.t("Stopped.") : said(error);
+    } finally {
+      if (this.running === running) {
+        this.running = undefined;
+        void vscode.commands.executeCommand("setContext", "funes.recalling", false);
+      }
+      running.dispose();
+    }
+    return this.hits;
+  }
+
+  cancel(): void {
+    this.running?.cancel();
+  }
+
+  toggleGroups(): void {
+    this.grouped = !this.grouped;
+    this.changed.fire(undefined);
+  }
+
+  private show(answer: RecallAnswer, message: string): void {
+    this.hits = answer.hits;
+    this.legs = answer.legs;
+    this.shown += 1;
+    this.view.description = oneLine(this.query, 60);
+    this.view.message = message ? oneLine(message, 200) : undefined;
+    this.changed.fire(undefined);
+  }
+
+  getChildren(node?: RecallNode): RecallNode[] {
+    if (node === undefined) return this.grouped ? groups(this.hits) : this.hits.map((hit) => ({ kind: "hit", hit }));
+    if (node.kind === "group") return node.hits.map((hit) => ({ kind: "hit", hit }));
+    return node.kind === "hit" ? node.hit.neighbors.map((near) => ({ kind: "neighbor", near })) : [];
+  }
+
+  getTreeItem(node: RecallNode): vscode.TreeItem {
+    if (node.kind === "group") {
+      const item = new vscode.TreeItem(oneLine(node.title) || vscode.l10n.t("Untitled session"), vscode.TreeItemCollapsibleState.Expanded);
+      item.description = String(node.hits.length);
+      item.iconPath = new vscode.ThemeIcon(harnessIcon(node.hits[0]?.harness ?? ""));
+      return item;
+    }
+    return node.kind === "hit" ? hitItem(node.hit) : neighborItem(node.near);
+  }
+
+  dispose(): void {
+    this.cancel();
+    this.view.dispose();
+    this.changed.dispose();
+  }
+}
+
+function groups(hits: readonly Hit[]): RecallNode[] {
+  const found = new Map<string, Hit[]>();
+  for (const hit of hits) found.set(hit.session_id, [...(found.get(hit.session_id) ?? []), hit]);
+  return [...found.values()].map((all) => ({ kind: "group", title: all[0]?.title ?? "", hits: all }));
+}
+
+function hitItem(hit: Hit): vscode.TreeItem {
+  const more = hit.neighbors.length > 0 ? vscode.TreeItemCollapsibleState.Collapsed : vscode.TreeItemCollapsibleState.None;
+  const item = new vscode.TreeItem(oneLine(hit.text) || vscode.l10n.t("(empty)"), more);
+  const about = [harnessWord(hit.harness), age(hit.age_s), oneLine(hit.title, 60)].filter(Boolean);
+  item.description = about.join(" · ");
+  item.tooltip = visible(hit.text.slice(0, MOST_TOOLTIP));
+  item.iconPath = new vscode.ThemeIcon(harnessIcon(hit.harness));
+  item.contextValue = "hit";
+  item.command = opening(hit.session_id, hit.turn_uuid);
+  item.accessibilityInformation = { label: `${hit.rank}. ${oneLine(hit.text)}, ${about.join(", ")}` };
+  return item;
+}
+
+function neighborItem(near: Neighbor): vscode.TreeItem {
+  const item = new vscode.TreeItem(oneLine(near.text) || vscode.l10n.t("(empty)"));
+  item.description = [near.role, near.block_type].map((one) => oneLine(one, 20)).join(" · ");
+  item.tooltip = visible(near.text.slice(0, MOST_TOOLTIP));
+  item.contextValue = "passage";
+  item.command = opening(near.session_id, near.turn_uuid);
+  return item;
+}
+
+/** The command that opens a turn when its row is chosen. */
+export function opening(session: string, turn: string): vscode.Command {
+  return { command: "vscode.open", title: vscode.l10n.t("Open Turn"), arguments: [vscode.Uri.parse(addressOf(session, turn))] };
+}
+
+/** Returns which turn a node of any of the views is about. */
+export function placeOf(node: unknown): Place | undefined {
+  const one = node as { hit?: Hit; near?: Neighbor; place?: Place } | undefined;
+  if (one?.place) return one.place;
+  if (one?.hit) return { session: one.hit.session_id, turn: one.hit.turn_uuid, harness: one.hit.harness, cwd: one.hit.cwd };
+  return one?.near && { session: one.near.session_id, turn: one.near.turn_uuid, harness: "", cwd: "" };
+}
