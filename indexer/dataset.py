@@ -37,8 +37,8 @@ ROW_COLUMNS = tuple(name for name in COLUMNS if name != "vector")
 _LATER = ("harness", "repo")
 _NULLABLE = frozenset({"parent_uuid", "tool_name"})
 _MANY = 1000
-#: Rows written anew at a time.
-_REWRITE_ROWS = 8192
+#: Rows read at a time to be written anew.
+_PAGE_ROWS = 2048
 #: What an open table may keep of indexes, and of versions: each one that is written is kept until
 #: there is no more room, and by itself lancedb gives them 7 GB.
 _INDEX_CACHE_BYTES, _METADATA_CACHE_BYTES = 64 << 20, 16 << 20
@@ -332,7 +332,7 @@ class Dataset:
 
         def batches() -> "Iterator[pa.RecordBatch]":
             done = 0
-            for batch in self.scan(self._table.schema.names, batch_rows=_REWRITE_ROWS):
+            for batch in self._pages():
                 done += len(batch)
                 sessions.update(batch.column("session_id").to_pylist())
                 try:
@@ -350,6 +350,16 @@ class Dataset:
         except Exception as exc:  # see `state`
             raise refused[0] if refused else _disk(self.path, exc) from exc
         return sessions
+
+    def _pages(self) -> "Iterator[pa.RecordBatch]":
+        """Give every row whole and in order, a page at a time.
+
+        A scan reads hundreds of megabytes ahead of who takes slowly.
+        """
+        names = list(self._table.schema.names)
+        for start in range(0, self.count(), _PAGE_ROWS):
+            page = self._table.search().select(names).offset(start).limit(_PAGE_ROWS)
+            yield from page.to_arrow().to_batches()
 
     def keep_newest(self) -> None:
         """Remove every version but the newest, and files that no version names."""

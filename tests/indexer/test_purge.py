@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from funes_ls.indexer import purge
+from funes_ls.indexer import dataset, purge
 from funes_ls.indexer.catalog import Session
 from funes_ls.indexer.dataset import open_dataset
 from funes_ls.indexer.forget import forget_steps
@@ -89,9 +89,31 @@ def test_vectors_of_what_stays_are_kept_as_they_are(tmp_path: Path) -> None:
         forget(memory, tmp_path, "s1")
     assert len(before) == 30
     assert kept() == before
-    dataset = open_dataset(base)
-    assert (dataset.stamp, dataset.count()) == (STAMP, 30)
+    left = open_dataset(base)
+    assert (left.stamp, left.count()) == (STAMP, 30)
     assert len(list((base / "chunks.lance" / "_versions").glob("*.manifest"))) == 1
+
+
+def test_rows_of_many_fragments_and_pages_keep_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dataset, "_PAGE_ROWS", 7)
+
+    def order(memory: Memory) -> list[tuple[str, list[float]]]:
+        assert memory.dataset is not None
+        batches = memory.dataset.scan(("id", "vector"))
+        return [(one["id"], one["vector"]) for batch in batches for one in batch.to_pylist()]
+
+    with writing(tmp_path) as memory:
+        memory.queue(rows(100))
+        while batch := memory.catalog.next_pending(23):
+            memory.move(batch, vectors(batch), stamp=STAMP)
+        memory.remove([row(seq).id for seq in (0, 5, 6, 22, 23, 50, 99)])
+        memory.commit_words()
+        before = order(memory)
+        assert purge.purge(memory, tmp_path, told=quiet)
+        assert len(before) == 93
+        assert order(memory) == before
 
 
 def test_a_memory_of_which_nothing_stays(tmp_path: Path) -> None:
@@ -111,15 +133,15 @@ def test_a_memory_of_which_nothing_stays(tmp_path: Path) -> None:
 def test_readers_of_before_go_on(tmp_path: Path) -> None:
     spread(tmp_path, embedded=52)
     with reading(tmp_path) as memory, memory.snapshot() as before:
-        dataset = before.dataset
-        assert dataset is not None
+        old = before.dataset
+        assert old is not None
         with writing(tmp_path) as writer:
             # The snapshot's own transaction keeps the old pages of the catalog.
             assert not forget(writer, tmp_path, "s1")
             assert not purge.is_pure(writer)
         ids = [row(3, session="s2").id]
-        assert [one.id for one in dataset.rows(ids)] == ids
-        assert len(list(dataset.scan(("id", "vector")))) > 0
+        assert [one.id for one in old.rows(ids)] == ids
+        assert len(list(old.scan(("id", "vector")))) > 0
         assert [one.id for one in before.rows(ids)] == ids
         held = before.vectors()
         assert held is not None
