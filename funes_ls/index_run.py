@@ -218,7 +218,9 @@ def _words(
     exclusion: Exclusion,
 ) -> None:
     progress(IndexEvent(phase="scan"))
-    tasks, words = plan(list_units(places), memory, limit=request.limit, exclusion=exclusion)
+    tasks, words = plan(
+        list_units(places), memory, limit=request.limit, exclusion=exclusion, redaction=redaction
+    )
     if words.failed and not (tasks or words.current or words.excluded):
         raise _nothing_left(memory, next(iter(words.troubled)))
     try:

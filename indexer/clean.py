@@ -1,5 +1,6 @@
 """A reading without secrets: what a trace says never gets past this as it stands there."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Protocol
@@ -7,13 +8,29 @@ from typing import Any, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from funes_ls.indexer.model import Block, Problem, SessionMeta, Turn
+from funes_ls.indexer.catalog import Catalog
+from funes_ls.indexer.model import Block, Problem, SessionMeta, Turn, path_text
 from funes_ls.indexer.redaction.base import Counts, Redaction
 from funes_ls.indexer.traces.base import Reading, Unit
 from funes_ls.indexer.traces.texts import munge, title_of
 
+_HIDDEN = "hidden:"
 #: Values of a reader's state that say nothing of the session.
 _OWN_VALUES = ("digest", "harness", "version")
+
+
+def as_stored(unit: Unit, catalog: Catalog) -> Unit:
+    """Return a unit under the key that it is stored by: its own, or the one of `hidden_key`."""
+    if catalog.source(unit.key) is None and catalog.source(hidden := hidden_key(unit.key)):
+        return replace(unit, key=hidden)
+    return unit
+
+
+def hidden_key(key: str) -> str:
+    """Return what stands for the key of a trace with a secret in its path."""
+    if key.startswith(_HIDDEN):
+        return key
+    return _HIDDEN + hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
 class Clean(Reading, Protocol):
@@ -47,6 +64,7 @@ class CleanReading:
         self._raw_meta: SessionMeta | None = None
         self._meta: SessionMeta | None = None
         self._folders: dict[str, str] = {}
+        self._ids: dict[str, str] = {}
         self._counts: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[Turn | Problem]:
@@ -66,7 +84,13 @@ class CleanReading:
         if self._meta is None or raw != self._raw_meta:
             self._raw_meta = replace(raw, remotes=list(raw.remotes))  # the reader fills its own
             given = replace(raw, title=self._titles.get(raw.title, raw.title))
-            self._meta, _ = self._redaction.meta(given)
+            meta, _ = self._redaction.meta(given)
+            self._meta = replace(
+                meta,
+                session_id=self._id(raw.session_id),
+                inner_id=self._id(raw.inner_id),
+                parent_id=self._id(raw.parent_id),
+            )
             if self._meta.cwd != raw.cwd and (named := munge(raw.cwd)):
                 self._folders[named] = munge(self._meta.cwd) or ""
         return self._meta
@@ -121,7 +145,7 @@ class CleanReading:
     @property
     def path(self) -> str:
         """The trace's path as it may be shown and kept."""
-        path = str(self._unit.path)
+        path = path_text(self._unit.path)
         return path if self._redaction is None else self._clean_path(path)
 
     def _turn(self, raw: Turn) -> Turn:
@@ -131,6 +155,14 @@ class CleanReading:
         if found:
             self._counts.update(found)
             self._note_titles(raw, turn)
+        session_id = self._id(raw.session_id)
+        if session_id != raw.session_id:  # the name of its file, of which other ids are made
+            turn = replace(
+                turn,
+                session_id=session_id,
+                turn_uuid=raw.turn_uuid.replace(raw.session_id, session_id),
+                parent_uuid=raw.parent_uuid and raw.parent_uuid.replace(raw.session_id, session_id),
+            )
         if self._folders:
             turn = replace(
                 turn,
@@ -138,6 +170,12 @@ class CleanReading:
                 source_path=self._without_folders(turn.source_path),
             )
         return turn
+
+    def _id(self, value: str) -> str:
+        """Return an id without secrets; those of harnesses hold none, names of files may."""
+        if value not in self._ids:
+            self._ids[value] = self._text(value) if value else value
+        return self._ids[value]
 
     def _note_titles(self, raw: Turn, turn: Turn) -> None:
         """Note what a prompt is called without secrets: in a title one may be cut in half."""

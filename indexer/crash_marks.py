@@ -5,6 +5,7 @@ away after: a mark that is still there when the memory is next opened for writin
 whose reading the process was killed. Twice in a row, and the trace is passed over until it changes.
 """
 
+import hashlib
 import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -23,7 +24,11 @@ _MOST = 100
 
 
 class _Mark(Struct, frozen=True):
-    """A trace as it was when it was read."""
+    """A trace as it was when it was read.
+
+    Attributes:
+        key: Hash of its key: a path may hold what is to be kept nowhere.
+    """
 
     key: str
     size: int
@@ -56,7 +61,7 @@ class CrashMarks:
 
     def is_fatal(self, unit: Unit) -> bool:
         """Return whether a trace, as it is now, ended the process that read it twice in a row."""
-        crash = self._crashes.get(unit.key)
+        crash = self._crashes.get(_name(unit.key))
         return crash is not None and crash.count >= _FATAL and crash.mark == _mark_of(unit)
 
     @contextmanager
@@ -70,8 +75,7 @@ class CrashMarks:
         finally:
             self._under_way.remove(mark)
             self._write()
-            if unit.key in self._crashes:
-                del self._crashes[unit.key]
+            if self._crashes.pop(mark.key, None) is not None:
                 self._save()
 
     def _open(self, run_dir: Path) -> None:
@@ -121,13 +125,18 @@ def drop_marks(run_dir: Path, keys: Collection[str]) -> None:
     path = run_dir / _COUNTS
     with suppress(OSError, msgspec.MsgspecError):
         crashes = msgspec.json.decode(path.read_bytes(), type=list[_Crash])
-        left = [crash for crash in crashes if crash.mark.key not in keys]
+        names = {_name(key) for key in keys}.union(keys)
+        left = [crash for crash in crashes if crash.mark.key not in names]
         if len(left) < len(crashes):
             path.write_bytes(msgspec.json.encode(left))
 
 
 def _mark_of(unit: Unit) -> _Mark:
-    return _Mark(unit.key, unit.size, unit.mtime_ns)
+    return _Mark(_name(unit.key), unit.size, unit.mtime_ns)
+
+
+def _name(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 #: Marks nothing.

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from funes_ls.indexer.exclude_globs import Lines, absolute, glob_regex, lines_of, slashed
 from funes_ls.indexer.facts_touched import touched_paths
 from funes_ls.indexer.model import Block, Turn
+from funes_ls.indexer.traces.base import Unit
 
 #: A line of a prompt that keeps its session out.
 MARKER = "funes:private"
@@ -51,14 +52,15 @@ class Exclusion:
         flags = re.IGNORECASE if os.name == "nt" or sys.platform == "darwin" else 0
         return [glob_regex(one, flags) for one in self._globs if one.strip()]
 
-    def reason(self, *, cwd: str, path: str) -> str:
+    def reason(self, *, cwd: str, unit: Unit) -> str:
         """Return why a session is kept out, "" when it is not.
 
         Args:
             cwd: Where it ran, "" when that is not known.
-            path: Its trace.
+            unit: Its trace.
         """
-        if self._patterns and any(self._is_named(place) for place in (cwd, path) if place):
+        places = (cwd, unit.key, str(unit.path))
+        if self._patterns and any(self._is_named(place) for place in places if place):
             return BY_PATH
         if cwd and any(lines.hides(cwd, is_session=True) for lines in self.files_of(cwd)):
             return BY_FILE

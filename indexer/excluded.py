@@ -74,12 +74,12 @@ def stays_out(unit: Unit, excluded: Excluded, exclusion: Exclusion, catalog: Cat
         return True
     if excluded.reason == BY_PARENT:
         return excluded.parent in sessions(catalog)
-    return bool(exclusion.reason(cwd=excluded.cwd, path=unit.key))
+    return bool(exclusion.reason(cwd=excluded.cwd, unit=unit))
 
 
-def reason_of(exclusion: Exclusion, catalog: Catalog, meta: SessionMeta, path: str) -> str:
+def reason_of(exclusion: Exclusion, catalog: Catalog, meta: SessionMeta, unit: Unit) -> str:
     """Return why a session is kept out by what its trace says at its start, "" when it is not."""
-    reason = exclusion.reason(cwd=meta.cwd, path=path)
+    reason = exclusion.reason(cwd=meta.cwd, unit=unit)
     if not reason and meta.link == "subagent" and meta.parent_id in sessions(catalog):
         return BY_PARENT
     return reason
@@ -96,7 +96,7 @@ class Folders:
     def reason(self, unit: Unit, session_id: str) -> str:
         """Return why a session is to be kept out, "" when it is not, or is not stored."""
         cwd = self._cwds.get(session_id)
-        return "" if cwd is None else self._exclusion.reason(cwd=cwd, path=unit.key)
+        return "" if cwd is None else self._exclusion.reason(cwd=cwd, unit=unit)
 
 
 def keep_out(memory: Memory, source: Source, excluded: Excluded) -> int:

@@ -20,13 +20,13 @@ from funes_ls.indexer import excluded
 from funes_ls.indexer.calls.session import SessionFacts
 from funes_ls.indexer.catalog import Session, Source
 from funes_ls.indexer.chunk import chunk_id, chunks_of
-from funes_ls.indexer.clean import Clean, CleanReading
+from funes_ls.indexer.clean import Clean, CleanReading, as_stored, hidden_key
 from funes_ls.indexer.exclude import BY_MARKER, KEEP_ALL, Exclusion, HiddenFiles, is_private
 from funes_ls.indexer.excluded import Excluded
 from funes_ls.indexer.facts_touched import touched_paths
 from funes_ls.indexer.forget import is_forgotten
 from funes_ls.indexer.memory import Memory
-from funes_ls.indexer.model import Chunk, Problem, SessionMeta, Turn
+from funes_ls.indexer.model import Chunk, Problem, SessionMeta, Turn, path_text
 from funes_ls.indexer.readahead import ReadAhead
 from funes_ls.indexer.redaction import record
 from funes_ls.indexer.redaction.base import Counts, Redaction
@@ -162,6 +162,7 @@ def ingest_steps(
     done = yield from _SessionWriter(unit, memory, reading, state=state, how=how).steps()
     if reading.late_names and not done.excluded:
         # Rows already given would have had another label: give them all again, names known.
+        unit = as_stored(unit, memory.catalog)
         reading = CleanReading(source.read(unit, resume=None), unit, redaction)
         done = yield from _SessionWriter(unit, memory, reading, state=None, how=how).steps()
     return done
@@ -173,20 +174,22 @@ def _gone(unit: Unit, memory: Memory, exclusion: Exclusion) -> Ingested | None:
     session = memory.catalog.session(known.session_id) if known else None
     if known is None or session is None:
         return None
-    reason = exclusion.reason(cwd=session.cwd, path=unit.key)
+    reason = exclusion.reason(cwd=session.cwd, unit=unit)
     if not reason:
         return None
     why = Excluded(reason=reason, session_id=session.session_id, cwd=session.cwd)
-    removed = excluded.keep_out(memory, _seen(unit, session.session_id), why)
+    removed = excluded.keep_out(memory, _seen(unit, session.session_id, path=known.path), why)
     return Ingested(session_id=session.session_id, removed=removed, excluded=reason)
 
 
-def _seen(unit: Unit, session_id: str, resume: bytes | None = None) -> Source:
-    """Return that a trace was read; its path is kept as it is, to look for it there."""
+def _seen(
+    unit: Unit, session_id: str, *, path: str, key: str = "", resume: bytes | None = None
+) -> Source:
+    """Return that a trace was read; see `_SessionWriter._place` for key and path."""
     return Source(
-        key=unit.key,
+        key=key or unit.key,
         harness=unit.harness,
-        path=str(unit.path),
+        path=path,
         session_id=session_id,
         size=unit.size,
         mtime_ns=unit.mtime_ns,
@@ -305,7 +308,7 @@ class _SessionWriter:
         catalog = self._memory.catalog
         self._is_forgotten = is_forgotten(catalog, self._session_id, turn, meta)
         at = replace(meta, cwd=self._reading.cwd)
-        self._excluded = excluded.reason_of(self._exclusion, catalog, at, self._unit.key)
+        self._excluded = excluded.reason_of(self._exclusion, catalog, at, self._unit)
         if self._excluded or self._is_forgotten:
             return
         files = self._exclusion.files_of(at.cwd)
@@ -461,7 +464,7 @@ class _SessionWriter:
                     self._facts.finish()
             if not self._failed:
                 catalog.put_source(source)
-                excluded.unnote(catalog, self._unit.key)
+                excluded.unnote(catalog, source.key)
                 record.add_counts(catalog, self._state.redacted, counted)
             (catalog.add_problems if self._is_tail else self._put_problems)(self._problems)
 
@@ -480,7 +483,8 @@ class _SessionWriter:
         return len(self._memory.session_rows(self._session_id))
 
     def _put_problems(self, problems: list[Problem]) -> None:
-        self._memory.catalog.put_problems(self._unit.key, problems)
+        key, path = self._place()
+        self._memory.catalog.put_problems(key if key == self._unit.key else path, problems)
 
     def _same_source(self) -> bool:
         """Return whether the stored rows came from this very trace, so that it may retract them."""
@@ -499,7 +503,20 @@ class _SessionWriter:
         state.hidden = self._hidden.calls if self._hidden else state.hidden
         # It holds the title and the names of calls.
         resume = None if self._is_forgotten else msgspec.json.encode(state)
-        return _seen(self._unit, self._session_id or (self._old_session_id() or ""), resume)
+        session_id = self._session_id or self._old_session_id() or ""
+        key, path = self._place()
+        return _seen(self._unit, session_id, path=path, key=key, resume=resume)
+
+    def _place(self) -> tuple[str, str]:
+        """Return under which key and path the trace is noted: its own, unless they hold a secret.
+
+        Then its key says nothing, and nobody looks whether it is still there.
+        """
+        unit, path = self._unit, self._reading.path
+        own = path_text(unit.path)
+        if path == own and (unit.key == own or self._clean(unit.key) == unit.key):
+            return unit.key, str(unit.path)
+        return hidden_key(unit.key), path
 
     def _keep_out(self) -> None:
         """Take out what is stored of a session that is kept out, and note that it is."""
@@ -511,10 +528,12 @@ class _SessionWriter:
             parent=meta.parent_id if meta.link == "subagent" else "",
         )
         catalog, less = self._memory.catalog, self._redacted_before()
+        key, path = self._place()
         with catalog.transaction():
             record.add_counts(catalog, {}, less)
-            catalog.put_problems(self._unit.key, [])
-        self._removed = excluded.keep_out(self._memory, _seen(self._unit, self._session_id), why)
+            self._put_problems([])
+        source = _seen(self._unit, self._session_id, path=path, key=key)
+        self._removed = excluded.keep_out(self._memory, source, why)
         self._new = self._total = 0
 
     def _old_session_id(self) -> str | None:
@@ -540,7 +559,7 @@ class _SessionWriter:
             link=meta.link,
             inner_id=meta.inner_id,
             source_path=self._reading.path,
-            source_key=self._unit.key,
+            source_key=self._place()[0],
             subagent=self._unit.subagent or meta.link == "subagent",
             turns=state.turns,
             chunks=state.chunks,

@@ -14,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from funes_ls.indexer.clean import as_stored
 from funes_ls.indexer.crash_marks import CrashMarks
 from funes_ls.indexer.dataset import reading_order
 from funes_ls.indexer.exclude import Exclusion
@@ -97,7 +98,8 @@ class WordsWork:
         due: list[Task] = []
         exclusion = self._exclusion()
         for path in paths:
-            for source, unit in units_of(path, places):
+            for source, found in units_of(path, places):
+                unit = as_stored(found, self._memory.catalog)
                 known = self._memory.catalog.source(unit.key)
                 if self._is_in_hand(unit):
                     later.append(path)
@@ -187,7 +189,13 @@ class WordsWork:
         while not listing.done():
             yield _POLL_S
         exclusion = self._exclusion()
-        tasks, found = plan(listing.result(), self._memory, limit=limit, exclusion=exclusion)
+        tasks, found = plan(
+            listing.result(),
+            self._memory,
+            limit=limit,
+            exclusion=exclusion,
+            redaction=self._redaction(),
+        )
         report.current, report.failed = found.current, found.failed
         report.excluded = found.excluded
         report.troubled = found.troubled

@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from funes_ls.indexer import excluded
 from funes_ls.indexer.calls.rebuild import rebuild_steps
+from funes_ls.indexer.catalog import Catalog
+from funes_ls.indexer.clean import as_stored
 from funes_ls.indexer.crash_marks import NO_MARKS, CrashMarks
 from funes_ls.indexer.errors import BackendError, FunesError, ScannerError
 from funes_ls.indexer.exclude import KEEP_ALL, Exclusion
@@ -116,6 +119,7 @@ def plan(
     *,
     limit: int | None = None,
     exclusion: Exclusion = KEEP_ALL,
+    redaction: Redaction | None = None,
 ) -> tuple[list[Task], WordsReport]:
     """Return the traces that are due, newest first and sub-agents last, and what was passed over.
 
@@ -124,17 +128,19 @@ def plan(
         memory: Tells what was read before.
         limit: Newest units taken of each source.
         exclusion: What is kept out by now, though it may be stored.
+        redaction: Takes secrets out of what is said of problems.
     """
     folders = Folders(memory.catalog, exclusion)
     report = WordsReport()
     units: dict[str, list[Task]] = {}
     for source, unit in found:
         if isinstance(unit, Problem):
-            memory.catalog.put_problems(unit.path, [unit])
+            put_problem(memory.catalog, unit, redaction)
             report.troubled[unit.path] = 0
             report.failed += unit.kind == "bad_source"
         else:
-            units.setdefault(source.harness, []).append(Task(unit=unit, source=source))
+            stored = as_stored(unit, memory.catalog)
+            units.setdefault(source.harness, []).append(Task(unit=stored, source=source))
     tasks = []
     for group in units.values():
         group.sort(key=_newest_first)
@@ -153,6 +159,14 @@ def plan(
             else:
                 report.current += 1
     return sorted(tasks, key=_newest_first), report
+
+
+def put_problem(catalog: Catalog, problem: Problem, redaction: Redaction | None) -> None:
+    """Write what is wrong with a trace, in place of what was, without secrets."""
+    if redaction is not None:
+        path, message = redaction.text(problem.path).text, redaction.text(problem.message).text
+        problem = replace(problem, path=path, message=message)
+    catalog.put_problems(problem.path, [problem])
 
 
 def _newest_first(task: Task) -> tuple[bool, int]:
@@ -378,12 +392,12 @@ class _Reader:
             reason = exc.message if isinstance(exc, FunesError) else (exc.strerror or str(exc))
             return self._given_up(task.unit, "unreadable", reason)
         except Exception as exc:  # one trace that a reader was not made for is no end of all
-            _log.error("reading %s failed: %s", task.unit.key, where(exc))
+            _log.error("reading a trace of %s failed: %s", task.unit.harness, where(exc))
             return self._given_up(task.unit, "failed", f"Reading it failed ({where(exc)}).")
 
     def _given_up(self, unit: Unit, kind: str, message: str) -> Ingested:
         problem = Problem(path=unit.key, kind=kind, message=message)
-        self._memory.catalog.put_problems(unit.key, [problem])
+        put_problem(self._memory.catalog, problem, self._redaction)
         return Ingested(problems=(problem,), failed=True)
 
     def _count(self, unit: Unit, done: Ingested) -> None:

@@ -203,3 +203,34 @@ def test_facts_of_old_rows_are_made_clean(funes_home: Path, hushing: Hushing) ->
         run_words([], memory, report=report, progress=ignore_progress, redaction=hushing)
         found = memory.catalog.select("SELECT text FROM facts_commands")
     assert found == [("cat <redacted>.txt",)]
+
+
+def test_secrets_in_the_names_of_files_and_folders_are_kept_nowhere(
+    memory: Memory, projects: Path, funes_home: Path, hushing: Hushing
+) -> None:
+    folder = projects / f"-work-{SECRET}"
+    path = write(folder / f"{SECRET}.jsonl", [said("one", cwd=f"/work/{SECRET}")])
+    bad = folder / f"bad-{SECRET}.jsonl"
+    write(bad, [said("two", uuid="b1")])
+    with bad.open("ab") as file:
+        file.write(b"{half a record\n")
+
+    def index() -> WordsReport:
+        tasks, report = plan(
+            ((CLAUDE, unit) for unit in CLAUDE.units(projects)), memory, redaction=hushing
+        )
+        run_words(tasks, memory, report=report, progress=ignore_progress, redaction=hushing)
+        memory.catalog.shrink()
+        return report
+
+    report = index()
+    assert (report.sessions, report.new) == (2, 2)
+    assert [one.session_id for one in memory.session_rows("<redacted>")] == ["<redacted>"]
+    assert len(memory.catalog.problems()) == 1
+    assert files_with(funes_home, SECRET) == []
+    assert index().current == 2
+    append(path, [said("more", uuid="u2", cwd=f"/work/{SECRET}")])
+    report = index()
+    assert (report.current, report.new) == (1, 1)
+    assert [one.text for one in memory.session_rows("<redacted>")] == ["one", "more"]
+    assert files_with(funes_home, SECRET) == []
