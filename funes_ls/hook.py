@@ -191,7 +191,7 @@ def _log(env: Mapping[str, str], agent: str, event: str, exc: BaseException) -> 
     """Note where something went wrong; never what it was about."""
     import traceback
 
-    with suppress(OSError, ValueError):
+    with suppress(Exception):  # whatever it is, the turn goes on
         path = home_dir(env) / "logs" / LOG
         make_private(path.parent)
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -168,6 +168,7 @@ def test_service_knows_no_edge() -> None:
 #: What each front and the engine may not know of one another, by package.
 FORBIDDEN = {
     "funes_ls.engine": ("cli", "handlers", "server", "mcp", "hooks", "render"),
+    "funes_ls.install": ("cli", "handlers", "server", "render", "engine", "service"),
     "funes_ls.handlers": ("cli", "service", "memories", "indexer.memory", "indexer.pipeline"),
     "funes_ls.server": ("cli", "service", "memories", "indexer.memory", "indexer.pipeline"),
     "funes_ls.protocol": ("cli", "handlers", "server", "render", "engine", "service"),
@@ -185,9 +186,14 @@ def test_edges_do_not_know_one_another(package: str) -> None:
 
 
 def test_what_the_shim_uses_of_the_engine_needs_the_standard_library_alone() -> None:
-    light = ["funes_ls.engine.client", "funes_ls.engine.address"]
+    light = ["funes_ls.engine.client", "funes_ls.engine.address", "funes_ls.hook"]
     code = "\n".join(f"import {name}" for name in light)
     assert other_packages_after(code) == set()
+
+
+def test_giving_agents_a_memory_needs_the_standard_library_alone() -> None:
+    names = [name for name in MODULES if is_under(name, "funes_ls.install")]
+    assert other_packages_after("\n".join(f"import {name}" for name in names)) == set()
 
 
 @pytest.mark.parametrize("package", ["funes_ls.indexer", "funes_ls.retrieval", "funes_ls.service"])

@@ -76,6 +76,18 @@ def test_a_turn_is_found_after_its_hook_though_nobody_watches(
     until(lambda: "the harbour master keeps a heron" in engines.recall("heron"))
 
 
+def test_a_trace_is_read_where_the_agent_says_it_keeps_them(
+    engines: Engines, own_home: Path, funes_home: Path
+) -> None:
+    unwatched(funes_home)
+    engines.connect()
+    elsewhere = own_home / "else where"
+    path = elsewhere / "projects" / "-work-demo" / "s2.jsonl"
+    write(path, [turn("the harbour master keeps a heron", 2)])
+    fire({"transcript_path": str(path)}, CLAUDE_CONFIG_DIR=str(elsewhere))
+    until(lambda: "the harbour master keeps a heron" in engines.recall("heron"))
+
+
 def test_a_hook_and_the_watcher_take_each_turn_once(engines: Engines, own_home: Path) -> None:
     with engines.connect():
         for number in range(2, 7):
