@@ -30,6 +30,7 @@ from funes_ls.indexer.live_task import LiveTask, Steps, forgetting, nothing, pur
 from funes_ls.indexer.live_work import Work
 from funes_ls.indexer.live_writer import Writer
 from funes_ls.indexer.memory import Memory
+from funes_ls.indexer.memory_freed import give_back
 from funes_ls.indexer.pipeline import where
 from funes_ls.indexer.progress import Cancelled, Progress, ignore_progress, never
 from funes_ls.indexer.redaction.base import Redaction
@@ -98,7 +99,8 @@ class LiveIndexer:
         self._task_steps: Steps = nothing()
         self._home = home
         self._clock = clock
-        #: When the bytes of what was taken out are seen to that a task has left, or a kill.
+        #: Whether bytes of what was taken out are left, and when that is asked again.
+        self._is_purge_due = False
         self._purge_at = float("-inf")
         self._trouble = ""
         self._thread = threading.Thread(target=self._run, name="funes-writer", daemon=True)
@@ -191,8 +193,10 @@ class LiveIndexer:
                 except BaseException as exc:  # also what panics of native code are raised as
                     wait_s = self._stumbled(exc)
                 if wait_s != 0:
-                    # Touched traces are no reason to look before the lock may be free.
-                    self._queue.wait(wait_s, for_touched=self._writable.memory is not None)
+                    # Touched traces are no reason to look before the lock may be free, or before
+                    # secrets can be taken out of them.
+                    may_read = self._writable.memory is not None and self._writer.is_scanner_ready
+                    self._queue.wait(wait_s, for_touched=may_read)
         finally:
             self._close()
 
@@ -210,15 +214,13 @@ class LiveIndexer:
             return wait_s
         if self._purge_at == float("inf") and purge.is_due(memory):
             self._purge_at = self._clock() + _PURGE_AGAIN_S  # what is kept out by now has left
-        if self._work is None and self._clock() >= self._purge_at:
-            self._purge_at = float("inf")
-            if purge.is_due(memory):
-                self._queue.add_task(purging(self._home))
-                return 0.0
+        if self._must_purge(memory):
+            self._queue.add_task(purging(self._home))
+            return 0.0
         if self._writer.urgent():
             return 0.0
         waits = [self._step(), *self._writer.later(is_working=self._work is not None)]
-        if self._purge_at < float("inf"):
+        if self._is_purge_due:
             waits.append(max(0.05, self._purge_at - self._clock()))
         known = [wait for wait in waits if wait is not None]
         return min(known, default=None)
@@ -266,6 +268,14 @@ class LiveIndexer:
             self._raise_if_ours(exc)
         return 0.0
 
+    def _must_purge(self, memory: Memory) -> bool:
+        """Return whether to see to bytes that a kill has left, or a task, or a reader kept."""
+        if self._work is not None or self._clock() < self._purge_at:
+            return False
+        self._purge_at = self._clock() + _PURGE_AGAIN_S
+        self._is_purge_due = purge.is_due(memory)
+        return self._is_purge_due
+
     def _end_task(self, value: object, error: BaseException | None = None) -> None:
         """Say that the memory has changed, whatever came of it, and tell who waits."""
         task, self._task = self._task, None
@@ -275,9 +285,11 @@ class LiveIndexer:
         self._writer.vectors.forget()
         if self._writable.memory is not None:
             self._purge_at = self._clock() + _PURGE_AGAIN_S
+            self._is_purge_due = True  # it is asked, when that is time
             generation = self._writable.memory.generation
             self._writer.tell(Changed(generation=generation, sessions=task.sessions))
         task.finish(value, error)
+        give_back()
 
     def _step(self) -> float | None:
         """Take a step of the request or sweep under way, or begin one."""

@@ -200,6 +200,8 @@ class WordsWork:
         report.excluded = found.excluded
         report.troubled = found.troubled
         yield 0.0
+        if tasks:
+            yield from self._scanner_ready(progress, cancelled)
         steps = words_steps(
             tasks,
             self._memory,
@@ -224,6 +226,16 @@ class WordsWork:
             self._half_read = None
             self._read_apart.update(report.changed)
             self.commit(report)
+
+    def _scanner_ready(self, progress: Progress, cancelled: Cancelled) -> Work:
+        """Wait until secrets can be taken out: rules may have to be compiled first."""
+        redaction = self._redaction()
+        if redaction is None:
+            return
+        redaction.prepare()
+        while not (redaction.is_ready or cancelled()):
+            progress(IndexEvent(phase="rules"))
+            yield _POLL_S
 
     @property
     def is_half_read(self) -> bool:

@@ -201,6 +201,8 @@ class Writer:
         return self._touched_due_s() == 0.0 and self._touched_vectors()
 
     def _touched_words(self) -> bool:
+        if not self.is_scanner_ready:
+            return False
         paths = self.queue.due()
         if not paths:
             return False
@@ -224,6 +226,15 @@ class Writer:
         return len(later) < len(paths)
 
     # What takes secrets out
+
+    @property
+    def is_scanner_ready(self) -> bool:
+        """Return whether touched traces can be read at once; what that takes is under way."""
+        redaction = self._redaction() if self.queue.touched_count else None
+        if redaction is None:
+            return True
+        redaction.prepare()
+        return redaction.is_ready
 
     def scanner_works(self) -> None:
         """Note that traces were read."""
@@ -343,6 +354,8 @@ class Writer:
         """Do what waits for a quiet moment; return when to look again."""
         due_s = self._touched_due_s()
         waits = [due_s or None, *self._rest_scanner()]
+        if not self.is_scanner_ready:
+            waits.append(_BUSY_POLL_S)
         if self.vectors.has_touched and self.is_tidying:
             waits.append(_BUSY_POLL_S)
         elif due_s == 0.0:

@@ -3,8 +3,11 @@
 import argparse
 
 from funes_ls import models, render
+from funes_ls.cli.output import notice
 from funes_ls.cli.progress import shown
-from funes_ls.indexer.progress import IndexEvent
+from funes_ls.indexer.errors import ScannerError
+from funes_ls.indexer.progress import IndexEvent, Progress
+from funes_ls.indexer.redaction.base import LocalRedaction, is_built
 from funes_ls.indexer.settings import Settings
 
 
@@ -49,8 +52,20 @@ def _install(args: argparse.Namespace, settings: Settings) -> int:
                 IndexEvent(phase="model", done=done_bytes, total=total_bytes or 0, label=what)
             ),
         )
+        _prepare_rules(args, settings, progress)
     _print_model(args, f"Installed {done.name} in {done.path}.", done)
     return 0
+
+
+def _prepare_rules(args: argparse.Namespace, settings: Settings, progress: Progress) -> None:
+    """Compile the rules for secrets, so that the first index need not; its errors are its own."""
+    if settings.redaction == "off" or not is_built():
+        return
+    progress(IndexEvent(phase="rules"))
+    try:
+        LocalRedaction(settings.rules_dir).load()
+    except ScannerError as exc:
+        notice(str(exc), quiet=args.quiet)
 
 
 def _is_path(source: str) -> bool:

@@ -100,7 +100,7 @@ class Indexing:
                 self._watcher = None
                 watcher.stop()
                 return
-            self._watcher = Watcher(self._roots, self._live.touch, on_sweep=self._live.sweep)
+            self._watcher = Watcher(self._roots, self.touch, on_sweep=self._live.sweep)
             self._watcher.start()  # with a look at what was missed
 
     def stop(self, *, wait_s: float) -> None:
@@ -110,6 +110,8 @@ class Indexing:
             watcher, self._watcher = self._watcher, None
         if watcher is not None:
             watcher.stop(wait_s=0.0)
+        if not self._scanner.is_ready:
+            self._scanner.close()  # nobody waits for rules to be compiled
         if not self._live.stop(wait_s=wait_s):
             _log.warning("the writer was not done in time")
         self._scanner.close()
@@ -129,6 +131,8 @@ class Indexing:
     def touch(self, paths: Iterable[Path]) -> None:
         """Read traces that have changed."""
         self._live.touch(paths)
+        if (redaction := self._redaction()) is not None:
+            redaction.prepare()  # while the traces come to rest
 
     def wake(self) -> None:
         """Go on with what stepped aside for a question."""

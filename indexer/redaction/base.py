@@ -88,6 +88,15 @@ class Redaction(Protocol):
         """Return what a trace says of its session without secrets; raises as `text` does."""
         ...
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether it would look at something at once, or fail at once."""
+        ...
+
+    def prepare(self) -> None:
+        """Begin to get ready, and do not wait for it; from any thread."""
+        ...
+
     def rest(self) -> float | None:
         """Give back what was not used for a while; return the seconds until it should be asked."""
         ...
@@ -118,6 +127,14 @@ class LocalRedaction:
     def meta(self, meta: SessionMeta) -> tuple[SessionMeta, Counts]:
         """Return what a trace says of its session without secrets."""
         return self._redactor().meta(meta)
+
+    @property
+    def is_ready(self) -> bool:
+        """Return True: whoever asks waits."""
+        return True
+
+    def prepare(self) -> None:
+        """Do nothing: it is loaded where it is used."""
 
     def rest(self) -> float | None:
         """Return None: what is loaded stays."""

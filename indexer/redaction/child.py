@@ -103,7 +103,7 @@ class RedactingChild:
 
     def prepare(self) -> None:
         """Start the process if there is none, and do not wait for it."""
-        with self._lock:
+        with self._lock, suppress(ScannerError):  # who asks it something is told
             self._begun()
 
     @property
@@ -135,9 +135,9 @@ class RedactingChild:
             process.end()
 
     def _begun(self) -> "_Process":
+        self._used_at = time.monotonic()
         if self._process is None:
             self._process = _Process(self.cache_dir)
-            self._used_at = time.monotonic()
         return self._process
 
     def _ready(self) -> "_Process":
