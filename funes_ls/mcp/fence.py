@@ -18,7 +18,7 @@ FEWEST_TOKENS, MOST_TOKENS = 500, 50_000
 _AROUND_TOKENS = 150
 _CHARS_A_TOKEN = 4
 _REMARK_CHARS = 400
-_IS_NAME = re.compile(r"[\w.:@+-]{1,120}")
+_IS_NAME = re.compile(r"[\w.:@+-]{1,120}", re.ASCII)
 
 
 def tokens_of(text: str) -> float:

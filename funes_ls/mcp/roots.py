@@ -27,7 +27,8 @@ class Roots:
     def take(self, result: Any) -> None:
         """Keep what a client answered to `roots/list`; what is no folder here is left out."""
         listed = result.get("roots") if isinstance(result, dict) else None
-        found = (_folder(one.get("uri")) for one in listed or () if isinstance(one, dict))
+        listed = listed if isinstance(listed, list) else []
+        found = (_folder(one.get("uri")) for one in listed if isinstance(one, dict))
         self._folders = tuple(folder for folder in found if folder is not None)
         self._known.set()
 

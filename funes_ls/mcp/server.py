@@ -32,6 +32,7 @@ PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
 
 #: Calls that are worked on at once, and those that may be under way or wait.
 _AT_ONCE = 8
@@ -100,10 +101,14 @@ class Server:
         except (ValueError, RecursionError):
             self._send(_error(None, PARSE_ERROR, "This is no JSON in UTF-8."))
             return
-        if isinstance(message, list):
-            self._take_batch(message)
-        else:
-            self._take_one(message, self._answer)
+        try:
+            if isinstance(message, list):
+                self._take_batch(message)
+            else:
+                self._take_one(message, self._answer)
+        except Exception as exc:  # one message must not end the session of an agent
+            _log.error("internal error\n%s", _frames(exc))
+            self._send(_error(None, INTERNAL_ERROR, "Internal error in funes."))
 
     def refuse_long(self) -> None:
         """Answer a line that was too long to be read."""
