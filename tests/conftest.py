@@ -34,6 +34,8 @@ _LEADING_OUT = (
     "NO_COLOR",
     "COLUMNS",
 )
+#: Compiling the rules for secrets takes seconds: once per machine, not once per home.
+RULES_CACHE = Path.home() / ".cache" / "funes-tests" / "rules"
 #: Where requests of child processes end at once: the discard port of this machine.
 _NOWHERE = "http://127.0.0.1:9"
 
@@ -50,6 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("FUNES_TEST_MODELS", str(cache))
     os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="funes-hf-home-")
     os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+    os.environ["FUNES_RULES_CACHE"] = str(RULES_CACHE)
     # Also what fixtures of modules and sessions do leaves no engine behind.
     os.environ["FUNES_ENGINE"] = "inline"
 
@@ -80,6 +83,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Path) 
     monkeypatch.setenv("USERPROFILE", str(home))
     monkeypatch.setenv("FUNES_HOME", str(home / ".funes"))
     monkeypatch.setenv("FUNES_MODEL", str(tiny_model))
+    monkeypatch.setenv("FUNES_RULES_CACHE", str(RULES_CACHE))
     monkeypatch.setenv("TERM", "dumb")
     # Tests of the engine take this away; no other test leaves a process behind.
     monkeypatch.setenv("FUNES_ENGINE", "inline")
