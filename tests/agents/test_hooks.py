@@ -11,6 +11,7 @@ from tests.agents.gifted import (
     add,
     no_engine_after,
     recalled,
+    script_of,
     short_place,
     status,
     trust_codex_hooks,
@@ -63,12 +64,15 @@ def test_a_turn_is_found_by_its_hook_alone(agent: Agent, place: Place) -> None:
 @pytest.mark.timeout(200)
 def test_hooks_of_codex_that_nobody_has_looked_at_do_not_run(place: Place) -> None:
     need(CODEX)
-    unwatched(place)
     add(CODEX, place)
-    place.funes("engine", "stop", more=SERVED)
-    ran = CODEX.run(place, PROMPT, [Reply(text=SAID)])
-    assert ran.returncode == 0, ran.output
-    assert "pid" not in status(place)
+    ran_at = place.home / "it ran"
+    script_of(CODEX, place).write_text(f'#!/bin/sh\ntouch "{ran_at}"\n', encoding="utf-8")
+    for trusted in (False, True):
+        if trusted:
+            trust_codex_hooks(CODEX, place)
+        ran = CODEX.run(place, PROMPT, [Reply(text=SAID)])
+        assert ran.returncode == 0, ran.output
+        assert ran_at.exists() == trusted
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -102,7 +106,7 @@ def test_an_agent_goes_on_where_funes_is_gone(place: Place) -> None:
     need(CLAUDE)
     add(CLAUDE, place)
     place.funes("engine", "stop", more=SERVED)
-    script = place.home / ".funes" / "agents" / "claude" / "hook"
+    script = script_of(CLAUDE, place)
     text = script.read_text(encoding="utf-8")
     program = text.split('set -- "$1" ')[1].splitlines()[0]
     script.write_text(text.replace(program, "/no/such/funes"), encoding="utf-8")
