@@ -133,9 +133,8 @@ class McpClient:
 
     def __exit__(self, *_: object) -> None:
         """End it, whatever it does."""
-        if self.process.poll() is None:
-            try:
-                self.end()
-            except (subprocess.TimeoutExpired, OSError):
-                self.process.kill()
-                self.process.wait()
+        try:
+            self.end()
+        except (subprocess.TimeoutExpired, OSError):
+            self.process.kill()
+            self.process.wait()
