@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -67,10 +67,24 @@ class RedactingChild:
     """
 
     def __init__(
-        self, cache_dir: Path, *, idle_s: float = _IDLE_S, asked_s: float = _ASKED_S
+        self,
+        cache_dir: Path,
+        *,
+        idle_s: float = _IDLE_S,
+        asked_s: float = _ASKED_S,
+        command: Sequence[str] = (),
     ) -> None:
-        """Prepare; nothing is started yet."""
+        """Prepare; nothing is started yet.
+
+        Args:
+            cache_dir: Where compiled rules are kept.
+            idle_s: Seconds without use after which the process ends.
+            asked_s: Seconds that a small request may take.
+            command: What to run instead of this module, which is told the directory.
+        """
         self.cache_dir = cache_dir
+        own = (sys.executable, "-P", "-m", "funes_ls.indexer.redaction.child")
+        self._command = (*(command or own), str(cache_dir))
         self._idle_s = idle_s
         self._asked_s = asked_s
         self._lock = threading.Lock()
@@ -137,7 +151,7 @@ class RedactingChild:
     def _begun(self) -> "_Process":
         self._used_at = time.monotonic()
         if self._process is None:
-            self._process = _Process(self.cache_dir)
+            self._process = _Process(self._command)
         return self._process
 
     def _ready(self) -> "_Process":
@@ -193,8 +207,7 @@ class RedactingChild:
 class _Process:
     """One child process, and the thread that takes its replies."""
 
-    def __init__(self, cache_dir: Path) -> None:
-        command = [sys.executable, "-P", "-m", __name__, str(cache_dir)]
+    def __init__(self, command: Sequence[str]) -> None:
         try:
             self._child = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL

@@ -71,6 +71,7 @@ class Place(Struct, frozen=True, kw_only=True):
             "FUNES_HOME": str(self.home / ".funes"),
             "FUNES_MODEL": str(tiny_model_dir()),
             "FUNES_ENGINE": "inline",
+            "FUNES_RULES_CACHE": os.environ["FUNES_RULES_CACHE"],
         }
 
     def funes(

@@ -57,6 +57,7 @@ def _env(home: Path) -> dict[str, str]:
         "FUNES_HOME": str(home / ".funes"),
         "FUNES_MODEL": str(tiny_model_dir()),
         "FUNES_ENGINE_IDLE": "120",
+        "FUNES_RULES_CACHE": os.environ["FUNES_RULES_CACHE"],
     }
 
 

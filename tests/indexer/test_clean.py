@@ -1,31 +1,26 @@
 """What is read is clean before anything is made of it, whoever reads it."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from funes_ls.indexer import facts_tables
 from funes_ls.indexer.errors import ScannerError
 from funes_ls.indexer.ingest import Ingested, ingest
 from funes_ls.indexer.memory import Memory
-from funes_ls.indexer.model import Problem, SessionMeta, Turn
+from funes_ls.indexer.model import Problem
 from funes_ls.indexer.pipeline import WordsReport, plan, run_words
 from funes_ls.indexer.progress import ignore_progress
 from funes_ls.indexer.redaction import record
-from funes_ls.indexer.redaction.base import Counts, FoundText
 from funes_ls.indexer.traces import Unit, source_for
 from tests import sessions
+from tests.indexer.hushing import SECRET, Hushing
 from tests.indexer.making import row, writing
 from tests.sessions import append, write
 
 CLAUDE = source_for("claude")
-#: Not of the shape of any real one.
-SECRET = "hush7GqZ0pLw3Xe9"
-_FOUND = re.compile("hush[0-9A-Za-z]{12}")
 
 
 def said(text: str, *, uuid: str = "u1", **more: Any) -> dict[str, Any]:
@@ -38,42 +33,6 @@ def calls(name: str, args: dict[str, Any], *, uuid: str) -> dict[str, Any]:
 
 def answers(text: str, *, uuid: str) -> dict[str, Any]:
     return sessions.record(sessions.tool_result(text, id="c1"), uuid=uuid)
-
-
-class Hushing:
-    """Stands in for the scanner: knows one kind of secret, and says so."""
-
-    cache_dir = Path("nowhere")
-    stamp = "hush-1"
-
-    def __init__(self) -> None:
-        self.is_broken = False
-
-    def text(self, text: str) -> FoundText:
-        if self.is_broken:
-            raise ScannerError("It is broken.", kind="scanner_broken")
-        clean, count = _FOUND.subn("<redacted>", text)
-        return FoundText(clean, {"hush": count} if count else {})
-
-    def turn(self, turn: Turn) -> tuple[Turn, Counts]:
-        blocks = []
-        count = 0
-        for block in turn.blocks:
-            found = self.text(block.text)
-            count += sum(found.counts.values())
-            name = self.text(block.tool_name).text if block.tool_name else block.tool_name
-            blocks.append(replace(block, text=found.text, tool_name=name))
-        source_path = self.text(turn.source_path).text
-        clean = replace(turn, blocks=tuple(blocks), source_path=source_path)
-        return clean, {"hush": count} if count else {}
-
-    def meta(self, meta: SessionMeta) -> tuple[SessionMeta, Counts]:
-        values = {name: self.text(getattr(meta, name)).text for name in ("cwd", "branch", "title")}
-        remotes = [self.text(one).text for one in meta.remotes]
-        return replace(meta, **values, remotes=remotes), {}
-
-    def rest(self) -> float | None:
-        return None
 
 
 @pytest.fixture
