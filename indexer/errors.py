@@ -56,3 +56,16 @@ class ScannerError(BackendError):
     """The secret scanner cannot be used: `scanner_missing`, `scanner_broken` or `scanner_slow`."""
 
     kind = "scanner_broken"
+
+
+class SecretFound(FunesError):
+    """What was to be published holds secrets: all of it was withheld."""
+
+    kind = "secret_found"
+    exit_code = 2
+
+
+class GateError(BackendError):
+    """Nothing may leave: nobody can say what is clean (`gate_missing`, `_slow`, `_broken`)."""
+
+    kind = "gate_broken"
