@@ -152,8 +152,9 @@ def _redaction(settings: Settings, progress: Progress) -> Redaction | None:
     """
     if settings.redaction == "off" or not is_built():
         return None
-    progress(IndexEvent(phase="rules"))
     redaction = LocalRedaction(settings.rules_dir)
+    if not redaction.is_prepared:
+        progress(IndexEvent(phase="rules"))
     redaction.load()
     return redaction
 

@@ -1,7 +1,10 @@
 """What takes secrets out, wherever the scanner runs: in this process or in one of its own."""
 
+import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
@@ -13,6 +16,9 @@ from funes_ls.indexer.model import SessionMeta, Turn
 
 #: Loads the scanner's libraries, so it is imported only where it is needed.
 _SCANNER = "funes_ls.indexer.redaction.redactor"
+_LIBRARY = "kingfisher-secret-scanner"
+#: Beside compiled rules: what they were compiled of.
+_READY = "ready"
 #: How often each rule found something, by its id; never what it found.
 Counts = Mapping[str, int]
 
@@ -140,6 +146,14 @@ class LocalRedaction:
         """Return None: what is loaded stays."""
         return None
 
+    @property
+    def is_prepared(self) -> bool:
+        """Return whether the rules were compiled before: then loading takes no time to speak of."""
+        try:
+            return (self.cache_dir / _READY).read_text(encoding="utf-8") == _ingredients()
+        except (OSError, ValueError):
+            return False
+
     def load(self) -> None:
         """Load the scanner now, which takes seconds when its rules are not compiled yet."""
         self._redactor()
@@ -153,7 +167,20 @@ class LocalRedaction:
             except ScannerError as exc:
                 self._error = exc
                 raise
+            with suppress(OSError):
+                if not self.is_prepared:
+                    (self.cache_dir / _READY).write_text(_ingredients(), encoding="utf-8")
         return self._loaded
+
+
+def _ingredients() -> str:
+    """Return what compiled rules depend on, as one hash."""
+    made = hashlib.sha256()
+    with suppress(PackageNotFoundError):
+        made.update(version(_LIBRARY).encode())
+    for path in sorted((Path(__file__).resolve().parents[1] / "rules").glob("*.yml")):
+        made.update(path.read_bytes())
+    return made.hexdigest()
 
 
 def loaded(cache_dir: Path) -> Scanner:
