@@ -34,8 +34,16 @@ def add(args: argparse.Namespace) -> int:
         return 1
     wants_vectors = is_first and first_index.read_words(args)
     done = apply.add(setup, wanted)
-    left = first_index.vectors_left(args) if wants_vectors else ""
-    return _show(args, done, done=True, vectors=left)
+    return _show(args, done, done=True, vectors=_vectors(args) if wants_vectors else "")
+
+
+def _vectors(args: argparse.Namespace) -> str:
+    from funes_ls.cli import first_index
+
+    try:
+        return first_index.vectors_left(args)
+    except KeyboardInterrupt:  # the agent has its memory: that is said all the same
+        return "`funes index` goes on with the vectors, which find what other words say."
 
 
 def _memory(spec: str | None) -> str:
