@@ -16,7 +16,7 @@ def welcome() -> int:
             '  funes recall "why did we drop the cache"   search what was said and done',
             "  funes sessions --since 7d                  list recent sessions",
             "  funes index                                read what is new",
-            "  funes add claude                           let an agent recall, and tell of its turns",
+            "  funes add claude                           let an agent recall from it",
             "  funes status                               see what the memory holds",
         ]
     else:
@@ -24,7 +24,7 @@ def welcome() -> int:
             f"No memory at {home} yet. Make one from the traces your coding agents left:",
             "",
             "  funes index                                read Claude Code, Codex, pi and Hermes",
-            "  funes add claude                           the same, and let the agent recall from it",
+            "  funes add claude                           the same, and let it recall",
             "  funes index PATH                           read one folder or file",
             "  funes parse PATH                           look at what would be indexed",
         ]
