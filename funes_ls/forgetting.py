@@ -56,7 +56,7 @@ def forget(
     with memories.reading("local") as memory, memory.snapshot() as view:
         chosen = _chosen(params, view, cancelled=cancelled, progress=progress)
         going = with_subagents(chosen, view.catalog)
-        chunks = sum(_chunks(view, one) for one in going)
+        chunks = sum(one.chunks for one in going)
     ids = [one.session_id for one in going]
     forgotten = Forgotten(sessions=len(ids), chunks=chunks, pure=False)
     is_real = bool(ids) and not params.dry_run
@@ -74,7 +74,7 @@ def forget(
         total=len(ids),
         subagents=len(ids) - len(chosen),
         chunks=forgotten.chunks,
-        sessions=tuple(_named(one, chunks=one.chunks) for one in newest),
+        sessions=tuple(_named(one) for one in newest),
         forgotten=is_real,
         pure=forgotten.pure,
         published=held_elsewhere(ids, memories.settings),
@@ -93,24 +93,19 @@ def _note(is_real: bool, forgotten: Forgotten) -> str:
     return f"{_TRACES_STAY} {_NOT_PURE}" if is_real and not forgotten.pure else _TRACES_STAY
 
 
-def _named(session: Session, *, chunks: int) -> ForgetSession:
+def _named(session: Session) -> ForgetSession:
     return ForgetSession(
         session_id=session.session_id,
         title=session.title,
         harness=session.harness,
         ended_us=session.ended_us,
-        chunks=chunks,
+        chunks=session.chunks,
         subagent=session.subagent,
     )
 
 
 def _ended(session: Session) -> int:
     return session.ended_us or session.started_us or 0
-
-
-def _chunks(view: MemoryView, session: Session) -> int:
-    queued = len(view.catalog.pending_session(session.session_id))
-    return queued + view.catalog.embedded_count(session.session_id)
 
 
 def _chosen(

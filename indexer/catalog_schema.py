@@ -98,10 +98,11 @@ def is_sound(db: sqlite3.Connection) -> bool:
 
 
 def rewrite(db: sqlite3.Connection, path: Path | None) -> None:
-    """Write a catalog anew without what was deleted; what is deleted later is wiped at once."""
+    """Write a catalog anew without what was deleted."""
     try:
-        db.execute("PRAGMA secure_delete = ON")
+        db.execute("PRAGMA secure_delete = ON")  # nor left over in pages that are written
         db.execute("VACUUM")
+        db.execute("PRAGMA secure_delete = OFF")
     except sqlite3.Error as exc:
         raise failure(path, exc) from exc
 

@@ -259,6 +259,7 @@ class LiveIndexer:
                 return None if task is None else 0.0
             self._writer.vectors.forget()
             self._task, self._task_steps = task, steps
+            self._writer.phase = "rewrite"
         try:
             return next(self._task_steps)
         except StopIteration as end:
@@ -283,6 +284,7 @@ class LiveIndexer:
             return
         self._task_steps.close()
         self._writer.vectors.forget()
+        self._writer.phase = ""
         if self._writable.memory is not None:
             self._purge_at = self._clock() + _PURGE_AGAIN_S
             self._is_purge_due = True  # it is asked, when that is time

@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.cli import funes, index, recall, status
 from tests.e2e.engines import Asking, Engines, until
-from tests.leftovers import traces_of
+from tests.leftovers import traces_of, within
 from tests.sessions import append, record, tool_use, write
 
 WORD = "Qz7flamingoRex"
@@ -76,6 +76,7 @@ def test_a_session_goes_with_its_subagents_to_the_last_byte(either: Path, projec
     assert status()["sessions"] == 4
     assert gone("s1") == ["agent-a1", "s1"]
     assert list(traces_of(either, WORD, "flamingo")) == []
+    assert list(within(either, WORD)) == []
     assert {hit["session_id"] for hit in recall("flamingo legs pink")} <= {"s2", "s3"}
     assert status()["sessions"] == 2
     index()

@@ -8,7 +8,7 @@ import pytest
 from funes_ls.indexer.errors import ScannerError
 from tests.e2e.cli import funes, index, recall, status, stored
 from tests.indexer.test_scrub import SECRET, StandIn
-from tests.leftovers import traces_of
+from tests.leftovers import traces_of, within
 from tests.sessions import record, tool_use, write
 
 
@@ -58,6 +58,7 @@ def test_it_counts_and_cleans_and_says_no_secret(own_home: Path, projects: Path)
     assert "The traces themselves were not touched" in done.out
     assert SECRET not in would.out + done.out
     assert list(traces_of(home, SECRET, "zanzibar")) == []
+    assert list(within(home, "zanzibar")) == []
     assert {row.text for row in stored(home) if row.session_id == "s1"} == {
         "use <redacted> for it",
         '[tool_use Bash] {"command":"curl -H \\"X: <redacted>\\""}',

@@ -11,7 +11,7 @@ from funes_ls.indexer.forget import forget_steps
 from funes_ls.indexer.lexical import LexicalQuery
 from funes_ls.indexer.memory import Memory
 from tests.indexer.making import STAMP, reading, row, rows, run_apart, vectors, writing
-from tests.leftovers import traces_of
+from tests.leftovers import traces_of, within
 
 LEFT, RIGHT = "Vx9QzanzibarK3", "mW7quuxotic2Lp"
 SECRET = f'{LEFT}"{RIGHT}'
@@ -68,6 +68,7 @@ def test_no_byte_of_a_forgotten_session_is_left(tmp_path: Path, embedded: int) -
         assert list(traces_of(tmp_path, LEFT, RIGHT, "zanzibar")) == []
         assert purge.is_pure(memory)
     assert list(traces_of(tmp_path, LEFT, RIGHT, "zanzibar")) == []
+    assert list(within(tmp_path, LEFT, RIGHT)) == []
     assert (tmp_path / "logs" / "engine.log").read_text(encoding="utf-8") == "one\ntwo\n"
     check_only_s2(tmp_path)
 

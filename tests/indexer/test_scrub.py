@@ -20,7 +20,7 @@ from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import Chunk, Problem
 from funes_ls.indexer.scrub import ScrubReport, look_steps, scrub_steps
 from tests.indexer.making import STAMP, reading, row, rows, run_apart, vectors, writing
-from tests.leftovers import traces_of
+from tests.leftovers import traces_of, within
 
 SECRET = "sesame-" + "4Kq9zanzibarVx7L2mWquuxotic8Tp"
 STUBBORN = "stubborn-" + "8Hh2pomegranateZz5"
@@ -144,8 +144,10 @@ def texts(home: Path, session: str) -> list[str]:
 
 def test_no_byte_of_a_secret_is_left_and_the_rest_is_there(dirty: Path) -> None:
     assert len(list(traces_of(dirty, "zanzibar"))) > 3
+    assert len(set(within(dirty, "zanzibar"))) > 6
     report = scrub(dirty)
     assert list(traces_of(dirty, SECRET, "zanzibar", "quuxotic")) == []
+    assert list(within(dirty, "zanzibar", "quuxotic")) == []
     assert (report.sessions, report.redacted, report.dropped, report.pure) == (2, 3, 0, True)
     assert report.counts["sesame"] >= 6
     with reading(dirty) as memory:
