@@ -203,6 +203,9 @@ class Writer:
     def _touched_words(self) -> bool:
         if not self.is_scanner_ready:
             return False
+        if self._sweep_at is not None:
+            self.queue.due()  # the look at every root that is to come finds them
+            return False
         paths = self.queue.due()
         if not paths:
             return False
@@ -230,7 +233,8 @@ class Writer:
     @property
     def is_scanner_ready(self) -> bool:
         """Return whether touched traces can be read at once; what that takes is under way."""
-        redaction = self._redaction() if self.queue.touched_count else None
+        is_wanted = self.queue.touched_count and self._sweep_at is None
+        redaction = self._redaction() if is_wanted else None
         if redaction is None:
             return True
         redaction.prepare()

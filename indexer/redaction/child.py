@@ -63,7 +63,7 @@ class Reply(Struct, frozen=True, kw_only=True):
 class RedactingChild:
     """Takes secrets out in a child process, started on first use; see `Redaction`.
 
-    One thread uses it at a time; `close` may be called from any.
+    Threads that ask it wait for one another; `close` ends what is being asked.
     """
 
     def __init__(
@@ -88,6 +88,7 @@ class RedactingChild:
         self._idle_s = idle_s
         self._asked_s = asked_s
         self._lock = threading.Lock()
+        self._asking = threading.Lock()
         self._process: _Process | None = None
         self._stamp = ""
         self._used_at = 0.0
@@ -96,7 +97,8 @@ class RedactingChild:
     def stamp(self) -> str:
         """Return which scanner with which rules this is."""
         if not self._stamp:
-            self._ready()
+            with self._asking:
+                self._ready()
         return self._stamp
 
     def text(self, text: str) -> Found:
@@ -184,14 +186,8 @@ class RedactingChild:
             ScannerError: there is no scanner.
             TraceError: the scanner fails over this very text.
         """
-        reply: Reply | None = None
-        for _ in range(2):
-            process = self._ready()
-            reply = process.ask(ask, self._asked_s + size / _BYTES_PER_S)
-            self._used_at = time.monotonic()
-            if reply is not None:
-                break
-            self.close()
+        with self._asking:
+            reply = self._reply(ask, self._asked_s + size / _BYTES_PER_S)
         if reply is None or reply.failed:
             raise TraceError(
                 "Secrets cannot be looked for in it: "
@@ -202,6 +198,16 @@ class RedactingChild:
             kind, message, hint = reply.error
             raise explained(ScannerError(message, hint=hint, kind=kind))
         return reply
+
+    def _reply(self, ask: Ask, wait_s: float) -> Reply | None:
+        for _ in range(2):
+            process = self._ready()
+            reply = process.ask(ask, wait_s)
+            self._used_at = time.monotonic()
+            if reply is not None:
+                return reply
+            self.close()
+        return None
 
 
 class _Process:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from funes_ls.indexer import facts_tables
+from funes_ls.indexer import facts_tables, live_writer
 from funes_ls.indexer.errors import ScannerError
 from funes_ls.indexer.ingest import Ingested, ingest
 from funes_ls.indexer.memory import Memory
@@ -17,6 +17,7 @@ from funes_ls.indexer.redaction import record
 from funes_ls.indexer.traces import Unit, source_for
 from tests import sessions
 from tests.indexer.hushing import SECRET, Hushing
+from tests.indexer.living import living, until
 from tests.indexer.making import row, writing
 from tests.sessions import append, write
 
@@ -193,3 +194,23 @@ def test_secrets_in_the_names_of_files_and_folders_are_kept_nowhere(
     assert (report.current, report.new) == (1, 1)
     assert [one.text for one in memory.session_rows("<redacted>")] == ["one", "more"]
     assert files_with(funes_home, SECRET) == []
+
+
+def test_the_live_index_stores_nothing_while_the_scanner_fails(
+    own_home: Path, projects: Path, hushing: Hushing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_writer, "_RETRY_S", 0.3)
+    path = write(projects / "p" / "s1.jsonl", [said("marmot")])
+    with living(own_home / ".funes", projects, redaction=lambda: hushing) as live:
+        live.index.run(live.job()).result(30)
+        hushing.is_broken = True
+        append(path, [said(f"heron {SECRET}", uuid="u2")])
+        live.index.touch([path])
+        until(lambda: "broken" in live.index.state.note)
+        assert live.found("marmot") and not live.found("heron")
+        with pytest.raises(ScannerError):
+            live.index.run(live.job()).result(30)
+        hushing.is_broken = False
+        until(lambda: live.found("heron"))
+        until(lambda: not live.index.state.note)
+    assert files_with(own_home / ".funes", SECRET) == []
