@@ -1,22 +1,19 @@
 """What takes secrets out, wherever the scanner runs: in this process or in one of its own."""
 
-import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
 
-from funes_ls.indexer.errors import ScannerError
+from funes_ls.indexer.errors import ScannerError, TraceError
 from funes_ls.indexer.model import SessionMeta, Turn
 
 #: Loads the scanner's libraries, so it is imported only where it is needed.
 _SCANNER = "funes_ls.indexer.redaction.redactor"
-_LIBRARY = "kingfisher-secret-scanner"
 #: Beside compiled rules: what they were compiled of.
 _READY = "ready"
 #: How often each rule found something, by its id; never what it found.
@@ -82,7 +79,8 @@ class Redaction(Protocol):
         """Return a text without its secrets.
 
         Raises:
-            ScannerError: nobody can tell.
+            ScannerError: there is no scanner.
+            TraceError: it fails over this very text.
         """
         ...
 
@@ -124,15 +122,27 @@ class LocalRedaction:
 
     def text(self, text: str) -> Found:
         """Return a text without its secrets."""
-        return self._redactor().text(text)
+        scanner = self._redactor()
+        try:
+            return scanner.text(text)
+        except ScannerError as exc:
+            raise unscannable(exc.message) from exc
 
     def turn(self, turn: Turn) -> tuple[Turn, Counts]:
         """Return a turn without its secrets."""
-        return self._redactor().turn(turn)
+        scanner = self._redactor()
+        try:
+            return scanner.turn(turn)
+        except ScannerError as exc:
+            raise unscannable(exc.message) from exc
 
     def meta(self, meta: SessionMeta) -> tuple[SessionMeta, Counts]:
         """Return what a trace says of its session without secrets."""
-        return self._redactor().meta(meta)
+        scanner = self._redactor()
+        try:
+            return scanner.meta(meta)
+        except ScannerError as exc:
+            raise unscannable(exc.message) from exc
 
     @property
     def is_ready(self) -> bool:
@@ -150,7 +160,7 @@ class LocalRedaction:
     def is_prepared(self) -> bool:
         """Return whether the rules were compiled before: then loading takes no time to speak of."""
         try:
-            return (self.cache_dir / _READY).read_text(encoding="utf-8") == _ingredients()
+            return (self.cache_dir / _READY).read_text(encoding="utf-8") == current_stamp()
         except (OSError, ValueError):
             return False
 
@@ -169,18 +179,8 @@ class LocalRedaction:
                 raise
             with suppress(OSError):
                 if not self.is_prepared:
-                    (self.cache_dir / _READY).write_text(_ingredients(), encoding="utf-8")
+                    (self.cache_dir / _READY).write_text(current_stamp(), encoding="utf-8")
         return self._loaded
-
-
-def _ingredients() -> str:
-    """Return what compiled rules depend on, as one hash."""
-    made = hashlib.sha256()
-    with suppress(PackageNotFoundError):
-        made.update(version(_LIBRARY).encode())
-    for path in sorted((Path(__file__).resolve().parents[1] / "rules").glob("*.yml")):
-        made.update(path.read_bytes())
-    return made.hexdigest()
 
 
 def loaded(cache_dir: Path) -> Scanner:
@@ -196,6 +196,11 @@ def loaded(cache_dir: Path) -> Scanner:
     except ImportError as exc:
         raise explained(ScannerError("It is not installed.", kind="scanner_missing")) from exc
     return scanner
+
+
+def unscannable(reason: str) -> TraceError:
+    """Return why one trace is not stored, while the scanner works for others."""
+    return TraceError(f"Secrets cannot be looked for in it: {reason}", kind="unscannable")
 
 
 def explained(error: ScannerError) -> ScannerError:

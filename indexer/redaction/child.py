@@ -23,7 +23,14 @@ from msgspec import Struct
 
 from funes_ls.indexer.errors import ScannerError, TraceError
 from funes_ls.indexer.model import SessionMeta, Turn, path_text
-from funes_ls.indexer.redaction.base import Counts, Found, FoundText, LocalRedaction, explained
+from funes_ls.indexer.redaction.base import (
+    Counts,
+    Found,
+    FoundText,
+    LocalRedaction,
+    explained,
+    unscannable,
+)
 
 _LENGTH = struct.Struct("<Q")
 #: Not used for so long, the process ends.
@@ -189,11 +196,7 @@ class RedactingChild:
         with self._asking:
             reply = self._reply(ask, self._asked_s + size / _BYTES_PER_S)
         if reply is None or reply.failed:
-            raise TraceError(
-                "Secrets cannot be looked for in it: "
-                f"{reply.failed if reply else 'the scanner ends or takes too long'}.",
-                kind="unscannable",
-            )
+            raise unscannable(f"{reply.failed if reply else 'the scanner ends or takes too long'}.")
         if reply.error:
             kind, message, hint = reply.error
             raise explained(ScannerError(message, hint=hint, kind=kind))
@@ -302,6 +305,8 @@ def _looked_through(redaction: LocalRedaction, ask: Ask) -> Reply:
 def _replied(make: Callable[[], Reply]) -> Reply:
     try:
         return make()
+    except TraceError as exc:
+        return Reply(failed=exc.message.rpartition(": ")[2].rstrip("."))
     except ScannerError as exc:
         return Reply(error=(exc.kind, exc.message, exc.hint))
     except Exception as exc:  # its text may be of a session: its type says enough
