@@ -25,9 +25,16 @@ def script(wanted: Wanted) -> Change:
 
 
 def command(wanted: Wanted, event: str) -> str:
-    """Return the line by which a hook runs the script, as a shell reads it."""
+    """Return the line by which a hook runs the script, for agents that run no shell."""
     path = str(script_path(wanted))
     return f'"{path}" {event}' if os.name == "nt" else f"{shlex.quote(path)} {event}"
+
+
+def shell_command(wanted: Wanted, event: str) -> str:
+    """Return the line for a shell; silent, too, when somebody has deleted funes' home."""
+    line = command(wanted, event)
+    is_there = f"test ! -x {shlex.quote(str(script_path(wanted)))}"
+    return line if os.name == "nt" else f"{is_there} || {line}"
 
 
 def writing(wanted: Wanted) -> list[Change]:
@@ -39,7 +46,7 @@ def writing(wanted: Wanted) -> list[Change]:
 
 def block(wanted: Wanted, event: str, limit_s: int) -> dict[str, Any]:
     """Return a hook as Claude Code and Codex write it."""
-    hook = {"type": "command", "command": command(wanted, event), "timeout": limit_s}
+    hook = {"type": "command", "command": shell_command(wanted, event), "timeout": limit_s}
     return {"hooks": [hook]}
 
 
@@ -51,17 +58,16 @@ def runs_ours(wanted: Wanted) -> Callable[[Any], bool]:
         hooks = value.get("hooks") if isinstance(value, dict) else None
         if not hooks or not isinstance(hooks, list):
             return False
-        return all(isinstance(one, dict) and _program(one.get("command")) == own for one in hooks)
+        return all(isinstance(one, dict) and own in _words(one.get("command")) for one in hooks)
 
     return is_ours
 
 
-def _program(line: Any) -> str:
+def _words(line: Any) -> list[str]:
     try:
-        words = shlex.split(line) if isinstance(line, str) else []
+        return shlex.split(line, posix=os.name != "nt") if isinstance(line, str) else []
     except ValueError:
-        return ""
-    return words[0] if words else ""
+        return []
 
 
 def _shell(wanted: Wanted) -> str:

@@ -38,7 +38,7 @@ def fire(
     """Run a hook as an agent does, by a shell, and return how it ended and how long it took."""
     began = time.monotonic()
     ran = subprocess.run(
-        hook_script.command(wanted, "Stop"),
+        hook_script.shell_command(wanted, "Stop"),
         shell=True,
         input=told,
         capture_output=True,
@@ -91,6 +91,13 @@ def test_nothing_of_a_program_in_trouble_reaches_the_agent(
     ran, seconds = fire(wanted, told=EVENT[:30_000])
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
     assert seconds < 2
+
+
+def test_a_home_that_was_deleted_is_no_trouble(tmp_path: Path) -> None:
+    wanted = made(tmp_path, tmp_path / "bin" / "funes")
+    hook_script.script_path(wanted).unlink()
+    ran, _ = fire(wanted)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
 
 
 def test_an_agent_that_never_ends_its_event_is_not_waited_for(tmp_path: Path) -> None:
