@@ -4,6 +4,7 @@ from collections.abc import Generator
 from typing import Any
 
 from funes_ls.forgetting import held_elsewhere
+from funes_ls.indexer.errors import ScannerError
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.progress import Cancelled, IndexEvent, Progress, ignore_progress, never
 from funes_ls.indexer.redaction.base import LocalRedaction
@@ -17,6 +18,8 @@ _TRACES_STAY = (
     "The traces themselves were not touched and hold what was found: change those secrets where "
     "they are used, then delete the traces or clean them."
 )
+#: How a scanner's error begins where it keeps sessions from being indexed.
+_OF_INDEX = "Nothing is indexed: "
 _NOT_PURE = (
     "Another process is still reading the memory as it was; what is left on the disk is removed by "
     "the next command that writes to it."
@@ -47,6 +50,38 @@ def scrub(
         MemoryStateError: there is no memory, or another process is writing.
         FunesError: kind `cancelled`.
     """
+    try:
+        return _scrubbed(
+            params,
+            memories,
+            scanner=scanner,
+            write=write or in_this_process(memories.settings),
+            cancelled=cancelled,
+            progress=progress,
+        )
+    except ScannerError as exc:
+        raise _refused(exc) from exc
+
+
+def _refused(exc: ScannerError) -> ScannerError:
+    """Return why nothing is taken out, or no more is: nobody can tell what is a secret."""
+    reason = exc.message.removeprefix(_OF_INDEX)
+    return ScannerError(
+        f"The memory is not scrubbed: {reason[:1].lower()}{reason[1:]}",
+        hint="Install funes-ls anew, then run `funes scrub` again.",
+        kind=exc.kind,
+    )
+
+
+def _scrubbed(
+    params: ScrubParams,
+    memories: Memories,
+    *,
+    scanner: Scanner | None,
+    write: Writer,
+    cancelled: Cancelled,
+    progress: Progress,
+) -> ScrubAnswer:
     settings = memories.settings
     report = ScrubReport()
     with memories.reading("local") as memory, memory.snapshot() as view:
@@ -67,7 +102,7 @@ def scrub(
             told = rewriting(progress, stopped)
             return scrub_steps(memory, settings.home, using, report, told=told)
 
-        (write or in_this_process(settings))(change)
+        write(change)
     found = "found" if params.dry_run else "scrubbed"
     state = found if report.found else "clean"
     return _answer(state, report, stamp=scanner.stamp, settings=settings)

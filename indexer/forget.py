@@ -70,9 +70,11 @@ def forget_steps(
     catalog, chunks = memory.catalog, 0
     sessions = [one for one in map(catalog.session, session_ids) if one is not None]
     sources = [one for name in session_ids for one in catalog.session_sources(name)]
+    going = set(session_ids)
+    staying = {_start(one) for one in catalog.sessions() if one.session_id not in going}
     for start in range(0, len(session_ids), _AT_ONCE):
         part = sessions[start : start + _AT_ONCE]
-        names = _other_names(part, memory, set(session_ids))
+        names = _other_names(part, memory, going, staying)
         chunks += memory.forget_sessions(session_ids[start : start + _AT_ONCE], names=names)
         yield 0.0
     for path in {path_text(one.path) for one in sources} | {one.key for one in sources}:
@@ -84,9 +86,13 @@ def forget_steps(
     return Forgotten(sessions=len(session_ids), chunks=chunks, pure=pure)
 
 
-def _other_names(sessions: Sequence[Session], memory: MemoryView, going: set[str]) -> list[str]:
+def _other_names(
+    sessions: Sequence[Session],
+    memory: MemoryView,
+    going: set[str],
+    staying: set[tuple[str, int | None]],
+) -> list[str]:
     """Return what else the sessions' traces may be known by, what is others' too left out."""
-    staying = {_start(one) for one in memory.catalog.sessions() if one.session_id not in going}
     names: set[str] = set()
     for one in sessions:
         plain = one.session_id.partition(_MARK)[0]

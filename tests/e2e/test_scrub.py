@@ -79,10 +79,17 @@ def test_without_a_scanner_nothing_is_done(
     before = [row.text for row in stored(own_home / ".funes")]
 
     def missing(_settings: object) -> None:
-        raise ScannerError("There is none.", hint="Get one.", kind="scanner_missing")
+        raise ScannerError(
+            "Nothing is indexed: the scanner for secrets does not work. It is gone.",
+            hint="Get one.",
+            kind="scanner_missing",
+        )
 
     monkeypatch.setattr("funes_ls.scrubbing._loaded", missing)
     ran = funes("scrub")
     assert (ran.code, ran.out) == (1, "")
-    assert "There is none." in ran.err
+    assert ran.err == (
+        "funes: The memory is not scrubbed: the scanner for secrets does not work. It is gone. "
+        "Install funes-ls anew, then run `funes scrub` again.\n"
+    )
     assert [row.text for row in stored(own_home / ".funes")] == before
