@@ -15,7 +15,7 @@ const units = readdirSync("src/test/unit").map((name) => `src/test/unit/${name}`
 await build({ ...common, entryPoints: units, outdir: "out/unit" });
 await build({
   ...common,
-  entryPoints: ["src/test/host/index.ts", "src/test/host/suite.ts"],
+  entryPoints: ["index", "suite", "untrusted"].map((name) => `src/test/host/${name}.ts`),
   outdir: "out/host",
   external: ["vscode", "mocha"],
 });

@@ -18,8 +18,12 @@ SAMPLES = Path(__file__).resolve().parents[1] / "traces" / "home"
 
 @pytest.fixture(scope="session")
 def indexed(tmp_path_factory: pytest.TempPathFactory) -> Sample:
-    """Make the home once: sessions moved to a project of this disk, indexed with the tiny model."""
-    home = tmp_path_factory.mktemp("editors") / "home"
+    """Make the home once."""
+    return make_sample(tmp_path_factory.mktemp("editors") / "home")
+
+
+def make_sample(home: Path, **more: str) -> Sample:
+    """Make a home: sessions moved to a project of this disk, indexed with the tiny model."""
     shutil.copytree(SAMPLES, home)
     project = home / "src" / "tidewater"
     for trace in (home / ".claude").rglob("*.jsonl"):
@@ -29,7 +33,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Sample:
     file.parent.mkdir(parents=True)
     file.write_text(client().text, encoding="utf-8")
     (project / ".git").mkdir()
-    sample = Sample(home=home, project=project, file=file, env=_env(home))
+    sample = Sample(home=home, project=project, file=file, env={**_env(home), **more})
     run = subprocess.run(
         [str(program("funes")), "index", "--yes"],
         env={**sample.env, "FUNES_ENGINE": "inline"},

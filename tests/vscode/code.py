@@ -110,10 +110,10 @@ def running(
             _end(process)
 
 
-def suite(base: str, sample: Sample, folder: Path, *, env: Mapping[str, str] | None = None) -> str:
+def suite(base: str, sample: Sample, folder: Path) -> str:
     """Run the suite of the extension host in a folder; return what it wrote, once it is green."""
     argv = [node(), "test/run.mjs", base, str(folder), str(EXTENSION)]
-    text = _run([*argv, str(EXTENSION / "out" / "host" / "index.js")], sample, env or {})
+    text = _run([*argv, str(EXTENSION / "out" / "host" / "index.js")], sample, {})
     assert passing(text) > 0, text
     return text
 

@@ -5,10 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.editors.conftest import indexed, sample
+from tests.editors.conftest import make_sample, sample
+from tests.editors.editor import Sample
 from tests.vscode.code import ENV, EXTENSION, absent, node
 
-__all__ = ["indexed", "sample"]
+__all__ = ["sample"]
+
+
+@pytest.fixture(scope="session")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Sample:
+    """Make the home once. Taking out secrets has tests of its own, and takes time to start."""
+    return make_sample(tmp_path_factory.mktemp("vscode") / "home", FUNES_REDACTION="off")
 
 
 @pytest.fixture(scope="session")

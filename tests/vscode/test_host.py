@@ -1,19 +1,59 @@
 """The extension in the extension host of a real VS Code, against the real server."""
 
+import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.editors.editor import Sample, program
-from tests.vscode.code import running, suite
+from tests.vscode import hostile
+from tests.vscode.code import passing, running, suite
 
 pytestmark = pytest.mark.timeout(300)
 
 
 def test_the_suite_in_the_extension_host(built: Path, sample: Sample, tmp_path: Path) -> None:
-    """Everything that the suite in editors/vscode/src/test/host says."""
+    """Everything that editors/vscode/src/test/host/suite.ts says."""
     # VS Code takes the PATH of a login shell, in which there is no such program.
     machine = {"funes.server.command": [str(program("funes-ls"))]}
-    with running(sample, tmp_path / "code", machine=machine) as base:
-        env = {"FUNES_TEST_FILE": str(sample.file), "FUNES_TEST_SHOTS": str(tmp_path)}
-        suite(base, sample, sample.project, env=env)
+    env = {
+        "FUNES_TEST_FILE": str(sample.file),
+        "FUNES_TEST_HOSTILE": str(_with_hostile(sample)),
+    }
+    with running(sample, tmp_path / "code", machine=machine, env=env) as base:
+        told = suite(base, sample, sample.project)
+    assert passing(told) >= 25
+    assert "asked elsewhere: []" in told
+
+
+def test_untrusted_and_without_a_server(built: Path, sample: Sample, tmp_path: Path) -> None:
+    """What editors/vscode/src/test/host/untrusted.ts says; the workspace's program never runs."""
+    folder = tmp_path / "untrusted"
+    ran = tmp_path / "ran"
+    server = folder / ".venv" / "bin" / "funes-ls"
+    server.parent.mkdir(parents=True)
+    server.write_text(f"#!/bin/sh\ntouch '{ran}'\n", encoding="utf-8")
+    server.chmod(0o755)
+    settings = folder / ".vscode" / "settings.json"
+    settings.parent.mkdir()
+    wanted = {"funes.memory": "theirs", "funes.server.command": [str(server)]}
+    settings.write_text(json.dumps(wanted), encoding="utf-8")
+    env = {"FUNES_TEST_SUITE": "untrusted"}
+    with running(sample, tmp_path / "code", options=(), env=env) as base:
+        suite(base, sample, folder)
+    assert not ran.exists()
+
+
+def _with_hostile(sample: Sample) -> Path:
+    file = hostile.write(sample)
+    run = subprocess.run(
+        [str(program("funes")), "index", "--yes"],
+        env={**sample.env, "FUNES_ENGINE": "inline"},
+        cwd=sample.home,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert run.returncode == 0, run.stderr
+    return file

@@ -161,7 +161,8 @@ export class Connection implements vscode.Disposable {
   async request<Answer>(method: string, params: object, token?: vscode.CancellationToken): Promise<Answer> {
     const client = this.client;
     if (client?.state !== State.Running) throw new Error(this.reason || vscode.l10n.t("The server does not run yet."));
-    return client.sendRequest<Answer>(method, params, token);
+    // A token that is undefined would be taken for a second param.
+    return token === undefined ? client.sendRequest<Answer>(method, params) : client.sendRequest<Answer>(method, params, token);
   }
 
   /** Asks the server for an answer of which parts come first. */

@@ -9,7 +9,8 @@ export class Status implements vscode.Disposable {
   readonly item = vscode.window.createStatusBarItem("funes.status", vscode.StatusBarAlignment.Right, 1);
   readonly language = vscode.languages.createLanguageStatusItem("funes.memory", { scheme: "file" });
   memory: StatusAnswer | undefined;
-  private problem = "";
+  /** Why that could not be asked. */
+  problem = "";
   private readonly parts: vscode.Disposable[];
 
   constructor(private readonly connection: Connection) {

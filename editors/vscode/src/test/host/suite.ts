@@ -2,36 +2,399 @@
 import assert from "node:assert";
 import * as vscode from "vscode";
 import type { Parts } from "../../extension";
+import type { SessionNode } from "../../sessions";
+import { partsNow, until } from "./help";
 
-async function until<Value>(what: () => Value | Promise<Value>, most = 15_000): Promise<NonNullable<Value>> {
-  const ends = Date.now() + most;
-  for (;;) {
-    const value = await what();
-    if (value) return value;
-    if (Date.now() > ends) throw new Error(`not within ${most} ms: ${what.toString()}`);
-    await new Promise((go) => setTimeout(go, 50));
-  }
-}
+const QUESTION = "why did we give up five retry attempts";
+const HOSTILE = "zebrafinch";
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u202a-\u202e\u2066-\u2069]/;
+
+/** What a label or tooltip says, where it is plain text. */
+const words = (text: unknown): string => (typeof text === "string" ? text : "");
 
 suite("funes", () => {
   let parts: Parts;
+  let file: vscode.TextDocument;
+  let known: vscode.Position;
 
   suiteSetup(async () => {
-    const extension = vscode.extensions.getExtension<Parts>("funes.funes");
-    assert.ok(extension);
-    parts = await extension.activate();
-    try {
-      await until(() => parts.connection.state === "running");
-    } catch {
-      throw new Error(`${parts.connection.state}: ${parts.connection.reason} ${parts.connection.detail}`);
-    }
+    parts = await partsNow("running");
+    file = await vscode.workspace.openTextDocument(process.env["FUNES_TEST_FILE"] ?? "");
+    await vscode.window.showTextDocument(file);
+    known = file.positionAt(file.getText().indexOf("ATTEMPTS = 3"));
   });
 
-  test("activation takes less than 300 ms", () => assert.ok(parts.activationMs < 300, String(parts.activationMs)));
+  const front = async (): Promise<vscode.TextEditor> => vscode.window.showTextDocument(file);
+  const hovers = async (document = file, at = known): Promise<string> => {
+    const found = await vscode.commands.executeCommand<vscode.Hover[]>("vscode.executeHoverProvider", document.uri, at);
+    return found.flatMap((one) => one.contents).map((one) => (one instanceof vscode.MarkdownString ? one.value : "")).join("\n");
+  };
+  const lenses = (): Thenable<vscode.CodeLens[]> => vscode.commands.executeCommand<vscode.CodeLens[]>("vscode.executeCodeLensProvider", file.uri, 10);
+  const shown = async (uri: vscode.Uri): Promise<vscode.TextEditor> => {
+    await vscode.commands.executeCommand("vscode.open", uri);
+    return until(() => vscode.window.visibleTextEditors.find((one) => one.document.uri.toString() === uri.toString()));
+  };
+  const funesEditor = (kind: string): Promise<vscode.TextEditor> =>
+    until(() => vscode.window.visibleTextEditors.find((one) => one.document.uri.scheme === "funes" && one.document.uri.path.startsWith(`/${kind}/`)));
+  const set = (key: string, value: unknown): Thenable<void> => vscode.workspace.getConfiguration("funes").update(key, value, vscode.ConfigurationTarget.Global);
 
-  test("recall shows passages", async () => {
-    const hits = await vscode.commands.executeCommand<unknown[]>("funes.recall", "why did we give up five retry attempts");
-    assert.ok(hits.length > 0);
-    assert.strictEqual(parts.recall.getChildren().length, hits.length);
+  suite("start", () => {
+    test("activation takes less than 300 ms", () => assert.ok(parts.activationMs < 300, String(parts.activationMs)));
+
+    test("the server speaks our protocol", () => assert.strictEqual(parts.connection.reason, ""));
+
+    test("every command that is declared is there, and called Funes", async () => {
+      const all = new Set(await vscode.commands.getCommands(true));
+      const declared = (vscode.extensions.getExtension("funes.funes")?.packageJSON as { contributes: { commands: { command: string; category: string }[] } }).contributes.commands;
+      assert.ok(declared.length > 20);
+      for (const one of declared) {
+        assert.ok(all.has(one.command), one.command);
+        assert.strictEqual(one.category, "Funes");
+      }
+    });
+
+    test("the status item tells what the memory holds", async () => {
+      await until(() => parts.status.memory ?? parts.status.problem);
+      assert.strictEqual(parts.status.problem, "");
+      assert.match(words(parts.status.item.tooltip), /\d+ sessions, \d+ passages in local/);
+      assert.match(parts.status.language.text, /sessions/);
+      assert.strictEqual(parts.status.item.command, "funes.recall");
+    });
+  });
+
+  suite("recall", () => {
+    test("shows passages, best first", async () => {
+      const hits = await parts.recall.ask(QUESTION);
+      assert.ok(hits.length > 1, parts.recall.view.message);
+      assert.ok(hits.some((one) => one.text.includes("attempt")));
+      assert.deepStrictEqual(parts.recall.getChildren().map((one) => one.kind), hits.map(() => "hit"));
+      assert.strictEqual(parts.recall.view.description, QUESTION);
+    });
+
+    test("streams: words first, then the whole answer", async () => {
+      await parts.recall.ask(`${QUESTION} then`);
+      assert.ok(parts.recall.shown >= 2, `shown ${parts.recall.shown} times`);
+      assert.notStrictEqual(parts.recall.legs["vector"], "pending");
+    });
+
+    test("a newer question wins over an older one", async () => {
+      const first = parts.recall.ask("poller");
+      const second = parts.recall.ask("postgres partitions");
+      await Promise.all([first, second]);
+      assert.strictEqual(parts.recall.query, "postgres partitions");
+      assert.ok(parts.recall.hits.some((one) => /postgres|partition/i.test(one.text)));
+    });
+
+    test("can be stopped, and asked again", async () => {
+      const asked = parts.recall.ask("gauge");
+      await vscode.commands.executeCommand("funes.recall.cancel");
+      await asked;
+      assert.ok((await parts.recall.ask("gauge")).length > 0);
+    });
+
+    test("a withdrawn request reaches the server", async () => {
+      const source = new vscode.CancellationTokenSource();
+      const asked = parts.connection.request("funes/recall", { query: "gauge" }, source.token);
+      source.cancel();
+      await assert.rejects(asked, (error: { code?: number }) => error.code === -32800);
+    });
+
+    test("groups by session", async () => {
+      const hits = await parts.recall.ask(QUESTION);
+      parts.recall.toggleGroups();
+      const groups = parts.recall.getChildren();
+      parts.recall.toggleGroups();
+      assert.strictEqual(groups.length, new Set(hits.map((one) => one.session_id)).size);
+      assert.ok(groups.every((one) => one.kind === "group"));
+    });
+
+    test("copies a passage as a citation", async () => {
+      const [hit] = await parts.recall.ask(QUESTION);
+      assert.ok(hit);
+      await vscode.commands.executeCommand("funes.copyCitation", { kind: "hit", hit });
+      const copied = await vscode.env.clipboard.readText();
+      assert.ok(copied.startsWith(`> ${hit.text.split("\n")[0] ?? ""}`.trimEnd()), copied);
+      assert.ok(copied.includes(hit.get), copied);
+    });
+
+    test("inserts a passage as a comment of the language", async () => {
+      const [hit] = await parts.recall.ask(QUESTION);
+      const editor = await front();
+      const before = file.getText();
+      editor.selection = new vscode.Selection(0, 0, 0, 0);
+      await vscode.commands.executeCommand("funes.insertComment", { kind: "hit", hit });
+      const added = file.lineCount - before.split("\n").length;
+      assert.ok(added > 0);
+      for (let line = 0; line < added; line++) assert.match(file.lineAt(line).text, /^#/);
+      await vscode.commands.executeCommand("undo");
+      await until(() => file.getText() === before);
+    });
+
+    test("nothing found is said, not shown as an error", async () => {
+      await parts.recall.ask("   ");
+      assert.ok(parts.recall.query.trim());
+    });
+  });
+
+  suite("views", () => {
+    test("related follows the editor", async () => {
+      await front();
+      await parts.related.read(true);
+      const rows = parts.related.getChildren();
+      assert.ok(rows.length > 0, parts.related.view.message);
+      assert.strictEqual(parts.related.file?.toString(), file.uri.toString());
+      const [row] = rows;
+      assert.ok(row?.kind === "session" && row.session.relation === "edited");
+    });
+
+    test("related filters and sorts", async () => {
+      await front();
+      await parts.related.read(true);
+      parts.related.setFilter({ harness: "nobody" });
+      assert.deepStrictEqual(parts.related.getChildren(), []);
+      parts.related.setFilter({});
+      parts.related.sort();
+      const times = parts.related.getChildren().map((one) => (one.kind === "session" ? (one.session.last_us ?? 0) : 0));
+      assert.deepStrictEqual(times, [...times].sort((one, other) => other - one));
+      parts.related.sort();
+    });
+
+    test("a related session opens to its passage", async () => {
+      await front();
+      await parts.related.read(true);
+      const [row] = parts.related.getChildren().filter((one) => one.kind === "session" && one.session.passage);
+      const [passage] = parts.related.getChildren(row);
+      assert.ok(passage?.kind === "passage" && passage.place.turn);
+    });
+
+    test("sessions come by day, project and harness", async () => {
+      await parts.sessions.setFilter({});
+      assert.ok(parts.sessions.total >= 25, parts.sessions.view.message);
+      const count = (nodes: SessionNode[]): number => nodes.reduce((sum, one) => sum + (one.kind === "group" ? one.sessions.length : 1), 0);
+      for (const by of ["day", "project", "harness", "none"] as const) {
+        parts.sessions.group(by);
+        assert.strictEqual(count(parts.sessions.getChildren()), parts.sessions.total, by);
+      }
+      parts.sessions.group("harness");
+      const groups = parts.sessions.getChildren().map((one) => (one.kind === "group" ? one.title : ""));
+      assert.ok(groups.includes("claude") && groups.includes("codex"), groups.join());
+    });
+
+    test("sessions are filtered by their titles", async () => {
+      await parts.sessions.setFilter({ title: "gauge poller" });
+      assert.ok(parts.sessions.total > 0);
+      assert.ok(parts.sessions.sessions.every((one) => /gauge/i.test(one.title)));
+      await parts.sessions.setFilter({});
+    });
+
+    test("5,000 sessions are grouped in an instant", () => {
+      const [one] = parts.sessions.sessions;
+      assert.ok(one);
+      const kept = parts.sessions.sessions;
+      parts.sessions.sessions = Array.from({ length: 5000 }, (_, at) => ({ ...one, session_id: `s${at}`, ended_us: at * 3.6e9 }));
+      const began = performance.now();
+      parts.sessions.group("day");
+      const nodes = parts.sessions.getChildren();
+      const items = nodes.map((node) => parts.sessions.getTreeItem(node));
+      const took = performance.now() - began;
+      parts.sessions.sessions = kept;
+      assert.ok(items.length > 100 && took < 1000, `${took} ms`);
+    });
+  });
+
+  suite("in the editor", () => {
+    test("hover: who wrote a line, and what was asked", async () => {
+      const text = await until(async () => (await hovers()) || undefined);
+      assert.match(text, /claude/);
+      assert.match(text, /How many attempts then/);
+    });
+
+    test("hover follows unsaved edits", async () => {
+      const editor = await front();
+      await editor.edit((edit) => edit.insert(new vscode.Position(0, 0), "# 🦀 new\n"));
+      const text = await until(async () => (await hovers(file, known.translate(1))) || undefined);
+      assert.match(text, /How many attempts then/);
+      await vscode.commands.executeCommand("undo");
+    });
+
+    test("lens: at the top, resolved, and it opens the sessions", async () => {
+      await front();
+      const lens = await until(async () => (await lenses()).find((one) => /session/.test(one.command?.title ?? "")));
+      assert.strictEqual(lens.range.start.line, 0);
+      await vscode.commands.executeCommand(lens.command?.command ?? "", ...((lens.command?.arguments ?? []) as unknown[]));
+      const editor = await funesEditor("file");
+      assert.match(editor.document.getText(), /^# Sessions that touched .*http\.py/);
+      assert.strictEqual(editor.document.languageId, "funes");
+    });
+
+    test("lenses are turned off by the setting, and on again", async () => {
+      await front();
+      await set("codeLens", "off");
+      await until(async () => (await lenses()).length === 0);
+      await set("codeLens", undefined);
+      await until(async () => (await lenses()).length > 0);
+    });
+
+    test("hovers are turned off by the setting, and on again", async () => {
+      await set("hover.enabled", false);
+      await until(async () => (await hovers()) === "");
+      await set("hover.enabled", undefined);
+      await until(async () => (await hovers()) !== "");
+    });
+
+    test("a changed number of passages counts at once", async () => {
+      await set("recall.k", 2);
+      await until(async () => (await parts.recall.ask(QUESTION)).length === 2);
+      await set("recall.k", undefined);
+      await until(async () => (await parts.recall.ask(QUESTION)).length > 2);
+    });
+
+    test("Why is this line here? opens the ask and the reason", async () => {
+      const editor = await front();
+      editor.selection = new vscode.Selection(known, known);
+      await parts.lines.why();
+      const why = await funesEditor("why");
+      assert.match(why.document.getText(), /How many attempts then\?/);
+    });
+
+    test("the code actions of a known line", async () => {
+      await front();
+      const range = new vscode.Range(known, known.translate(0, 5));
+      const found = await vscode.commands.executeCommand<vscode.CodeAction[]>("vscode.executeCodeActionProvider", file.uri, range);
+      const titles = found.map((one) => one.title);
+      assert.ok(titles.includes("Why is this line here?") && titles.some((one) => one.startsWith("Recall")), titles.join());
+    });
+
+    test("lines that sessions wrote are marked on demand, and no more once edited", async () => {
+      const editor = await front();
+      await parts.lines.decorate();
+      assert.ok((parts.lines.marked.get(file.uri.toString()) ?? 0) > 0);
+      await editor.edit((edit) => edit.insert(new vscode.Position(0, 0), "\n"));
+      assert.strictEqual(parts.lines.marked.has(file.uri.toString()), false);
+      await vscode.commands.executeCommand("undo");
+    });
+  });
+
+  suite("documents", () => {
+    const open = async (): Promise<vscode.TextEditor> => {
+      const [hit] = await parts.recall.ask(QUESTION);
+      assert.ok(hit);
+      await vscode.commands.executeCommand("funes.openTurn", { kind: "hit", hit });
+      const editor = await funesEditor("turn");
+      await until(() => editor.document.languageId === "funes");
+      return until(() => vscode.window.activeTextEditor);
+    };
+
+    test("a turn is plain text that nobody can edit", async () => {
+      const editor = await open();
+      assert.match(editor.document.getText(), /\n## /);
+      await editor.edit((edit) => edit.insert(new vscode.Position(0, 0), "x")).then(undefined, () => false);
+      assert.doesNotMatch(editor.document.getText(), /^x/);
+    });
+
+    test("it folds at turns, and goes from one to the next and back", async () => {
+      const editor = await open();
+      const folds = await vscode.commands.executeCommand<vscode.FoldingRange[]>("vscode.executeFoldingRangeProvider", editor.document.uri);
+      assert.ok(folds.length > 1);
+      editor.selection = new vscode.Selection(0, 0, 0, 0);
+      await vscode.commands.executeCommand("funes.nextTurn");
+      await vscode.commands.executeCommand("funes.nextTurn");
+      assert.strictEqual(editor.selection.active.line, folds[1]?.start);
+      await vscode.commands.executeCommand("funes.previousTurn");
+      assert.strictEqual(editor.selection.active.line, folds[0]?.start);
+    });
+
+    test("a document that does not exist says so", async () => {
+      const editor = await shown(vscode.Uri.parse("funes:/turn/nobody/nothing.md"));
+      assert.match(editor.document.getText(), /no such|no turn|No session/i);
+    });
+  });
+
+  suite("malicious text", () => {
+    test("in trees it is shown, not obeyed", async () => {
+      const hits = await parts.recall.ask(HOSTILE);
+      assert.ok(hits.some((one) => one.text.includes("\u202e")), "the sample is not there as it was written");
+      for (const node of parts.recall.getChildren()) {
+        const item = parts.recall.getTreeItem(node);
+        assert.strictEqual(typeof item.label, "string");
+        assert.strictEqual(typeof item.tooltip, "string");
+        assert.doesNotMatch(`${words(item.label)}${words(item.tooltip)}${String(item.description)}`, UNSEEN);
+        assert.strictEqual(item.command?.command, "vscode.open");
+      }
+    });
+
+    test("in hovers it has no command, no HTML, no bidi override", async () => {
+      const document = await vscode.workspace.openTextDocument(process.env["FUNES_TEST_HOSTILE"] ?? "");
+      await vscode.window.showTextDocument(document);
+      const found = await until(async () => {
+        const all = await vscode.commands.executeCommand<vscode.Hover[]>("vscode.executeHoverProvider", document.uri, new vscode.Position(0, 2));
+        return all.length > 0 ? all : undefined;
+      });
+      for (const content of found.flatMap((one) => one.contents)) {
+        assert.ok(content instanceof vscode.MarkdownString);
+        assert.ok(!content.isTrusted && !content.supportHtml);
+        assert.doesNotMatch(content.value, UNSEEN);
+        assert.doesNotMatch(content.value, /(?<!\\)\]\(command:/);
+        assert.match(content.value, new RegExp(HOSTILE));
+      }
+    });
+
+    test("in documents it is readable, and leads nowhere", async () => {
+      const hit = (await parts.recall.ask(HOSTILE)).find((one) => one.text.includes(HOSTILE));
+      assert.ok(hit);
+      await vscode.commands.executeCommand("funes.openTurn", { kind: "hit", hit });
+      const uri = await until(() => vscode.window.activeTextEditor?.document.uri);
+      assert.strictEqual(uri.scheme, "funes");
+      const document = await vscode.workspace.openTextDocument(uri);
+      assert.ok(document.getText().includes(HOSTILE));
+      assert.doesNotMatch(document.getText(), UNSEEN);
+      const links = await vscode.commands.executeCommand<vscode.DocumentLink[]>("vscode.executeLinkProvider", uri);
+      assert.ok(links.every((one) => one.target?.scheme !== "command"));
+    });
+  });
+
+  suite("servers", () => {
+    const pid = (): number | undefined => (parts.connection.client as unknown as { _serverProcess?: { pid?: number } } | undefined)?._serverProcess?.pid;
+
+    test("one that is killed is started again", async () => {
+      const first = await until(pid);
+      process.kill(first, "SIGKILL");
+      await until(() => parts.connection.state === "running" && pid() !== undefined && pid() !== first);
+      assert.ok((await parts.recall.ask(QUESTION)).length > 0);
+    });
+
+    test("it is restarted by command", async () => {
+      const first = await until(pid);
+      await vscode.commands.executeCommand("funes.restart");
+      await until(() => parts.connection.state === "running");
+      assert.notStrictEqual(pid(), first);
+    });
+
+    test("what the server refuses is an error with a kind", async () => {
+      await assert.rejects(parts.connection.request("funes/recall", { query: "x", k: "many" }), (error: { code?: number; data?: { kind?: string } }) => error.code === -32602 && error.data?.kind === "params");
+    });
+
+    test("indexing shows its progress and ends", async () => {
+      await vscode.commands.executeCommand("funes.update");
+      await until(() => parts.connection.indexing.size === 0);
+      assert.doesNotMatch(parts.status.item.text, /indexing/);
+    });
+
+    test("one that dies in a loop is not started for ever", async () => {
+      let kills = 0;
+      let last: number | undefined;
+      await until(() => {
+        const now = pid();
+        if (parts.connection.state === "running" && now !== undefined && now !== last) {
+          process.kill((last = now), "SIGKILL");
+          kills += 1;
+        }
+        return parts.connection.state === "failed";
+      }, 25_000);
+      assert.ok(kills >= 2 && kills <= 6, String(kills));
+      assert.strictEqual(parts.status.item.command, "funes.log");
+      await vscode.commands.executeCommand("funes.restart");
+      await until(() => parts.connection.state === "running");
+    });
   });
 });
