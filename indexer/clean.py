@@ -21,9 +21,10 @@ _OWN_VALUES = ("digest", "harness", "version")
 
 def as_stored(unit: Unit, catalog: Catalog) -> Unit:
     """Return a unit under the key that it is stored by: its own, or the one of `hidden_key`."""
-    if catalog.source(unit.key) is None and catalog.source(hidden := hidden_key(unit.key)):
-        return replace(unit, key=hidden)
-    return unit
+    if catalog.source(unit.key) is not None:
+        return unit
+    known = catalog.source(hidden := hidden_key(unit.key))
+    return unit if known is None else replace(unit, key=hidden, shown=known.path)
 
 
 def hidden_key(key: str) -> str:
@@ -145,6 +146,8 @@ class CleanReading:
     @property
     def path(self) -> str:
         """The trace's path as it may be shown and kept."""
+        if self._unit.shown:
+            return self._unit.shown
         path = path_text(self._unit.path)
         return path if self._redaction is None else self._clean_path(path)
 
@@ -163,12 +166,10 @@ class CleanReading:
                 turn_uuid=raw.turn_uuid.replace(raw.session_id, session_id),
                 parent_uuid=raw.parent_uuid and raw.parent_uuid.replace(raw.session_id, session_id),
             )
-        if self._folders:
-            turn = replace(
-                turn,
-                workdir=self._without_folders(turn.workdir),
-                source_path=self._without_folders(turn.source_path),
-            )
+        if self._folders or self._unit.shown:
+            path = self._unit.shown or self._without_folders(turn.source_path)
+            workdir = self._without_folders(turn.workdir)
+            turn = replace(turn, workdir=workdir, source_path=path)
         return turn
 
     def _id(self, value: str) -> str:

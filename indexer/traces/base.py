@@ -22,6 +22,7 @@ class Unit(Struct, frozen=True, kw_only=True):
         subagent: Whether the path says that a sub-agent wrote it.
         row: Row of the session in a Parquet file, -1 elsewhere.
         container: File that holds the session among others, as found; "" when `key` is the file.
+        shown: Path as it may be kept and shown, where the real one holds a secret; "" mostly.
     """
 
     key: str
@@ -33,6 +34,7 @@ class Unit(Struct, frozen=True, kw_only=True):
     subagent: bool = False
     row: int = -1
     container: str = ""
+    shown: str = ""
 
 
 class Reading(Protocol):

@@ -49,6 +49,7 @@ class Request(Struct, frozen=True, kw_only=True):
     subagent: bool
     resume: bytes | None
     rules: bytes | None = None
+    shown: str = ""
 
 
 class Frame(Struct, frozen=True, kw_only=True):
@@ -91,6 +92,7 @@ def request_of(unit: Unit, resume: bytes | None, rules: Path | None = None) -> R
         subagent=unit.subagent,
         resume=resume,
         rules=os.fsencode(rules) if rules is not None else None,
+        shown=unit.shown,
     )
 
 
@@ -120,6 +122,7 @@ def frames(request: Request, redaction: LocalRedaction | None = None) -> Iterato
         mtime_ns=request.mtime_ns,
         inode=request.inode,
         subagent=request.subagent,
+        shown=request.shown,
     )
     raw = reader_of(unit).read(unit, resume=request.resume)
     reading = CleanReading(raw, unit, redaction)
