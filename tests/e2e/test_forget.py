@@ -16,13 +16,14 @@ WORD = "Qz7flamingoRex"
 
 
 @pytest.fixture
-def projects(own_home: Path) -> Path:
+def projects(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FUNES_REDACTION", "off")  # no scanner is needed to forget
     return own_home / ".claude" / "projects"
 
 
 @pytest.fixture(params=["engine", "alone"])
 def either(
-    request: pytest.FixtureRequest, own_home: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest, own_home: Path, projects: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
     """Answer through an engine of its own, or without one; give the home."""
     home = own_home / ".funes"
