@@ -73,11 +73,12 @@ def running(
     machine: Mapping[str, Any] | None = None,
     options: tuple[str, ...] = ("--disable-workspace-trust",),
     env: Mapping[str, str] | None = None,
+    vsix: Path | None = None,
 ) -> Iterator[str]:
     """Run a VS Code on this machine alone; yield where it is.
 
     `machine` are settings of that scope, `options` those of its command line, and `env` is more of
-    what it, and the extension, sees.
+    what it, and the extension, sees. `vsix` is installed first.
     """
     if not _MAIN.is_file():
         absent("there is no VS Code")
@@ -92,11 +93,14 @@ def running(
     argv += ["--user-data-dir", str(data), "--server-data-dir", str(data)]
     argv += ["--extensions-dir", str(data / "extensions")]
     gallery = json.dumps({**_NOWHERE, "resourceUrlTemplate": ""})
+    seen = {**sample.env, "EXTENSIONS_GALLERY": gallery, **(env or {})}
+    if vsix is not None:
+        _install(vsix, argv[:2], data, seen)
     with (data / "server.log").open("wb") as log:
         process = subprocess.Popen(
             argv,
             cwd=sample.home,
-            env={**sample.env, "EXTENSIONS_GALLERY": gallery, **(env or {})},
+            env=seen,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -116,6 +120,11 @@ def suite(base: str, sample: Sample, folder: Path) -> str:
     text = _run([*argv, str(EXTENSION / "out" / "host" / "index.js")], sample, {})
     assert passing(text) > 0, text
     return text
+
+
+def look(url: str, sample: Sample, shots: Path) -> str:
+    """Let a person's eyes and hands go through it; return what was told."""
+    return _run([node(), "test/look.mjs", url, str(shots)], sample, {})
 
 
 def passing(text: str) -> int:
@@ -141,6 +150,18 @@ def _run(argv: list[str], sample: Sample, env: Mapping[str, str]) -> str:
         _end(process)
     assert process.returncode == 0, text
     return text
+
+
+def _install(vsix: Path, server: list[str], data: Path, env: Mapping[str, str]) -> None:
+    places = ["--extensions-dir", str(data / "extensions"), "--server-data-dir", str(data)]
+    run = subprocess.run(
+        [*server, *places, "--accept-server-license-terms", "--install-extension", str(vsix)],
+        env=dict(env),
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
 
 
 def _free_port() -> int:

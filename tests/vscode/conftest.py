@@ -33,3 +33,20 @@ def built() -> Path:
     )
     assert run.returncode == 0, run.stdout + run.stderr
     return EXTENSION
+
+
+@pytest.fixture(scope="session")
+def vsix(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Package the extension."""
+    made = tmp_path_factory.mktemp("vsix") / "funes.vsix"
+    options = ["--no-dependencies", "--skip-license", "--allow-missing-repository"]
+    run = subprocess.run(
+        [node(), "node_modules/@vscode/vsce/vsce", "package", *options, "-o", str(made)],
+        cwd=built,
+        env=ENV,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    return made

@@ -1,0 +1,25 @@
+"""What a person sees: a real VS Code in a browser, with screenshots."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.editors.editor import Sample, program
+from tests.vscode.code import look, running
+
+pytestmark = pytest.mark.timeout(300)
+
+#: Where screenshots are to be kept; read before the fixtures take the project's variables away.
+SHOTS = os.environ.get("FUNES_TEST_SHOTS", "")
+
+
+def test_a_person_looks(vsix: Path, sample: Sample, tmp_path: Path) -> None:
+    """Status item, lens, hover, views, recall and a turn; no notification, quick typing."""
+    machine = {"funes.server.command": [str(program("funes-ls"))]}
+    shots = Path(SHOTS) if SHOTS else tmp_path / "shots"
+    shots.mkdir(parents=True, exist_ok=True)
+    with running(sample, tmp_path / "code", machine=machine, vsix=vsix) as base:
+        told = look(f"{base}/?folder={sample.project}", sample, shots)
+    assert "seen" in told
+    assert {"vscode-hover.png", "vscode-recall.png"} <= {path.name for path in shots.iterdir()}
