@@ -154,7 +154,12 @@ class CleanReading:
     def _turn(self, raw: Turn) -> Turn:
         assert self._redaction is not None
         _ = self.session  # what its folder is called is known before its turns are
-        turn, found = self._redaction.turn(raw)
+        # Every turn has these two, and the same ones.
+        workdir, path = self._id(raw.workdir), self._id(raw.source_path)
+        lean = replace(raw, workdir="", source_path="")
+        turn, found = self._redaction.turn(lean)
+        is_same = turn is lean and (workdir, path) == (raw.workdir, raw.source_path)
+        turn = raw if is_same else replace(turn, workdir=workdir, source_path=path)
         if found:
             self._counts.update(found)
             self._note_titles(raw, turn)
@@ -173,7 +178,7 @@ class CleanReading:
         return turn
 
     def _id(self, value: str) -> str:
-        """Return an id without secrets; those of harnesses hold none, names of files may."""
+        """Return an id or a path without secrets; each is looked at once."""
         if value not in self._ids:
             self._ids[value] = self._text(value) if value else value
         return self._ids[value]
