@@ -23,6 +23,7 @@ _COMMANDS = {
     "memories": "read",
     "forget": "secrets",
     "scrub": "secrets",
+    "scan": "secrets",
     "parse": "keep",
     "model": "keep",
     "engine": "keep",

@@ -49,3 +49,22 @@ def scrub(commands: Commands) -> None:
     parser.add_argument("--dry-run", action="store_true", help="only say how many there are")
     add_json(parser)
     add_no_engine(parser)
+
+
+def scan(commands: Commands) -> None:
+    """Add `funes scan`."""
+    parser = command(
+        commands,
+        "scan",
+        "Look for secrets in a memory, a trace or any files, and change nothing",
+        "funes scan",
+        "funes scan ~/.claude/projects/-home-dev-api",
+    )
+    parser.add_argument(
+        "target",
+        type=filled,
+        nargs="?",
+        metavar="PATH|MEMORY",
+        help="a file, a folder or a memory (default: local); exits 2 when there are secrets",
+    )
+    add_json(parser)
