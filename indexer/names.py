@@ -7,7 +7,18 @@ BlockType = Literal["text", "thinking", "tool_use", "tool_result"]
 BLOCK_TYPES: tuple[BlockType, ...] = ("text", "thinking", "tool_use", "tool_result")
 
 #: `--harness` values, mapped to the facet stored in rows.
-HARNESSES = {"claude": "claude_code", "codex": "codex", "pi": "pi", "hermes": "hermes"}
+HARNESSES = {
+    "claude": "claude_code",
+    "codex": "codex",
+    "pi": "pi",
+    "hermes": "hermes",
+    "gemini": "gemini",
+    "qwen": "qwen",
+    "opencode": "opencode",
+    "copilot": "copilot",
+    "cline": "cline",
+    "vscode": "vscode",
+}
 
 #: Openings of user texts that a harness wrote, beyond tags such as `<environment_context>`.
 SCAFFOLDING = (

@@ -8,6 +8,7 @@ from funes_ls.indexer.calls.call import Call, number, word
 from funes_ls.indexer.calls.numbered import unnumbered, without_reminders
 from funes_ls.indexer.calls.outcome import Outcome, changed_nothing
 from funes_ls.indexer.calls.paths import settled
+from funes_ls.indexer.calls.replaced import searched_and_replaced
 from funes_ls.indexer.facts import EventKind, FileEvent
 
 _PATH = (
@@ -56,7 +57,7 @@ def tool_events(call: Call, args: dict[str, Any], outcome: Outcome) -> Iterator[
         return
     if isinstance(args.get("pattern"), str) or isinstance(args.get("query"), str):
         yield from _search(call, args, path, outcome)
-    elif path or isinstance(args.get("edits"), list):
+    elif path or any(isinstance(args.get(key), list) for key in ("edits", "replacements")):
         yield from _on_path(call, args, path, outcome)
 
 
@@ -72,11 +73,15 @@ def _on_path(call: Call, args: dict[str, Any], path: str, outcome: Outcome) -> I
 
 
 def _changes(call: Call, args: dict[str, Any], path: str, command: str) -> Iterator[FileEvent]:
-    edits = args.get("edits")
+    edits = args.get("edits", args.get("replacements"))
     if isinstance(edits, list):
         for edit in edits:
             if isinstance(edit, dict):
                 yield from _edit(edit, settled(word(edit, *_PATH), call.cwd) or path)
+    elif pairs := searched_and_replaced(word(args, "diff")):
+        for old, new in pairs:
+            if path and old != new:
+                yield FileEvent(kind="edit", path=path, old=old, new=new)
     elif command in ("create", "insert"):
         kind: EventKind = "write" if command == "create" else "edit"
         yield FileEvent(kind=kind, path=path, new=word(args, "file_text", *_NEW))

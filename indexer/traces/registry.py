@@ -7,8 +7,23 @@ from typing import Any
 
 from funes_ls.indexer.errors import UsageError
 from funes_ls.indexer.model import Problem
-from funes_ls.indexer.traces import claude, codex, hermes, lines, parquet, pi, texts
+from funes_ls.indexer.traces import (
+    claude,
+    cline,
+    codex,
+    copilot,
+    gemini,
+    hermes,
+    lines,
+    opencode,
+    parquet,
+    pi,
+    qwen,
+    texts,
+    vscode_copilot,
+)
 from funes_ls.indexer.traces.base import Reading, TraceSource, Unit
+from funes_ls.indexer.traces.document import BROKEN, load_json
 from funes_ls.indexer.traces.walk import Found, find_files, found_at, in_order, refuse_odd
 
 _NAMED: dict[str, TraceSource] = {
@@ -16,12 +31,26 @@ _NAMED: dict[str, TraceSource] = {
     "codex": codex.CodexSource(),
     "pi": pi.PiSource(),
     "hermes": hermes.HermesSource(),
+    "gemini": gemini.GeminiSource(),
+    "qwen": qwen.QwenSource(),
+    "opencode": opencode.OpencodeSource(),
+    "copilot": copilot.CopilotSource(),
+    "cline": cline.ClineSource(),
+    "vscode": vscode_copilot.VscodeCopilotSource(),
 }
 _PARQUET = parquet.ParquetSource()
 _SQLITE_MAGIC = b"SQLite format 3\0"
 #: How many lines may be looked at to tell whose a file is.
 _SNIFFED_LINES = 50
-_UNIT_OF = {"claude": claude.unit_of, "codex": codex.unit_of, "pi": pi.unit_of}
+_UNIT_OF = {
+    "claude": claude.unit_of,
+    "codex": codex.unit_of,
+    "pi": pi.unit_of,
+    "gemini": gemini.unit_of,
+    "qwen": qwen.unit_of,
+    "copilot": copilot.unit_of,
+    "vscode": vscode_copilot.unit_of,
+}
 _TAILS: tuple[tuple[tuple[str, ...], str], ...] = (
     ((".claude", "projects"), "claude"),
     ((".codex", "sessions"), "codex"),
@@ -29,6 +58,13 @@ _TAILS: tuple[tuple[tuple[str, ...], str], ...] = (
     ((".pi", "agent", "sessions"), "pi"),
     ((".omp", "agent", "sessions"), "pi"),
     ((".hermes",), "hermes"),
+    ((".gemini", "tmp"), "gemini"),
+    ((".qwen", "projects"), "qwen"),
+    ((".local", "share", "opencode"), "opencode"),
+    ((".copilot", "session-state"), "copilot"),
+    (("tasks",), "cline"),
+    (("chatSessions",), "vscode"),
+    (("emptyWindowChatSessions",), "vscode"),
 )
 _CODEX_TYPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context"})
 
@@ -137,12 +173,15 @@ def live_files(source: TraceSource, root: Path) -> list[Path] | None:
     """Return the few files of a root that tell of every change, None where the tree must."""
     if root.is_file():
         return [root]
+    if isinstance(source, opencode.OpencodeSource):
+        return opencode.live_files(root)
     return hermes.live_files(root) if isinstance(source, hermes.HermesSource) else None
 
 
 def is_trace_name(name: str) -> bool:
     """Tell whether a file may be a trace, or one that changes with a trace, by its name."""
-    return name.endswith((*codex.SUFFIXES, *parquet.SUFFIXES)) or name.startswith(hermes.DB_NAME)
+    known = (*codex.SUFFIXES, *parquet.SUFFIXES, ".json")
+    return name.endswith(known) or name.startswith((hermes.DB_NAME, opencode.DB_NAME))
 
 
 def reader_of(unit: Unit) -> TraceSource:
@@ -160,11 +199,17 @@ def detect(path: Path) -> TraceSource:
     if path.is_dir():
         parts = path.absolute().parts
         for tail, name in _TAILS:
-            if parts[-len(tail) :] == tail:
+            if parts[-len(tail) :] == tail and (
+                len(tail) > 1 or name != "cline" or _has_tasks(path)
+            ):
                 return _NAMED[name]
         return _NAMED["hermes"] if (path / hermes.DB_NAME).is_file() else _ANY
     if path.name.lower().endswith(".parquet"):
         return _PARQUET
+    if path.name == opencode.DB_NAME:
+        return _NAMED["opencode"]
+    if path.name.endswith(".json"):
+        return _NAMED[_document_of(path)]
     if path.name == hermes.DB_NAME or _is_sqlite(path):
         return _NAMED["hermes"]
     return _NAMED[sniff(path)]
@@ -192,6 +237,15 @@ def _told_by(record: Any) -> str:
     if not isinstance(record, dict):
         return ""
     kind = texts.kind_of(record)
+    if isinstance(record.get("data"), dict) and "." in kind:
+        return "copilot"
+    if "projectHash" in record:
+        return "gemini"
+    if isinstance(record.get("kind"), int) and "v" in record:
+        return "vscode"
+    message = record.get("message")
+    if kind in qwen.TYPES and isinstance(message, dict) and "parts" in message:
+        return "qwen"
     if kind == "session":
         return "pi"
     if isinstance(record.get("payload"), dict) and kind in _CODEX_TYPES:
@@ -201,6 +255,23 @@ def _told_by(record: Any) -> str:
     if kind in ("user", "assistant") or "sessionId" in record:
         return "claude"
     return ""
+
+
+def _document_of(path: Path) -> str:
+    """Return the `--harness` name of the reader that a JSON document looks to be for."""
+    if path.name == cline.HISTORY:
+        return "cline"
+    try:
+        document = load_json(path)
+    except BROKEN:
+        document = None
+    if isinstance(document, list):
+        return "cline"
+    return "vscode" if isinstance(document, dict) and "requests" in document else "gemini"
+
+
+def _has_tasks(folder: Path) -> bool:
+    return next(folder.glob(f"*/{cline.HISTORY}"), None) is not None
 
 
 def _is_packed_copy(unit: Unit, keys: set[str]) -> bool:

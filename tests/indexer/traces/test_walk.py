@@ -134,6 +134,7 @@ def test_a_mixed_tree_is_read_file_by_file(tmp_path: Path) -> None:
 
 def test_readers_by_name() -> None:
     names = ["claude_code", "codex", "pi", "hermes"]
+    names += ["gemini", "qwen", "opencode", "copilot", "cline", "vscode"]
     assert [source.harness for source in sources()] == names
     assert [source_for(name).harness for name in ("claude", *names)] == ["claude_code", *names]
     with pytest.raises(UsageError, match="claude, codex, pi, hermes"):
