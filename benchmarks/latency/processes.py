@@ -22,7 +22,11 @@ _MB = 1e6
 
 def environment(home: Path, user: Path) -> dict[str, str]:
     """Return the variables of a person whose funes home and home directory are these."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FUNES_")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("FUNES_") or name == "FUNES_RULES_CACHE"
+    }
     return {**kept, "HOME": str(user), "FUNES_HOME": str(home)}
 
 
