@@ -143,6 +143,12 @@ SAME = [
     ["forget", SESSION, "--dry-run"],
     ["forget", SESSION, "--dry-run", "--json"],
     ["forget", "no-such-session", "--yes"],
+    ["forget", "--match", "GAUGE poller", "--dry-run"],
+    ["forget", "--match", "gauge poller", "--dry-run", "--json"],
+    ["forget", "--project", "tidewater", "--before", "2026-04-01", "--dry-run"],
+    ["forget", "--before", "no day", "--dry-run"],
+    ["forget", "--match", "no such words", "--yes"],
+    ["forget"],
     ["forget", SESSION],
 ]
 
