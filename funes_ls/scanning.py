@@ -93,7 +93,11 @@ class _Scan:
             self._redaction.load()
         except ScannerError as exc:
             if exc.kind != "scanner_missing":
-                raise
+                raise ScannerError(
+                    "Nothing can be called clean: the scanner that redacts does not work.",
+                    hint="Install funes-ls anew.",
+                    kind=exc.kind,
+                ) from exc
             self._redaction = None  # the second one, which is proven, decides alone
 
     @property

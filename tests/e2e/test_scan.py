@@ -138,3 +138,18 @@ def test_without_a_scanner_nothing_is_called_clean(
     assert ran.code == 1
     assert "Clean" not in ran.out
     assert "betterleaks" in ran.err or "second scanner" in ran.err
+
+
+def test_a_broken_first_scanner_calls_nothing_clean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(_None):
+        def load(self) -> None:
+            raise ScannerError("Its rules cannot be loaded.", kind="scanner_broken")
+
+    monkeypatch.setattr("funes_ls.scanning.LocalRedaction", Broken)
+    (tmp_path / "a.txt").write_text("plain\n", encoding="utf-8")
+    ran = funes("scan", str(tmp_path), "-q")
+    assert ran.code == 1
+    assert ran.out == ""
+    assert "Nothing can be called clean" in ran.err
