@@ -5,13 +5,14 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 READY := $(VENV)/.ready
 
-.PHONY: help demo test check unit package editors agents lint constraints samples clean
+.PHONY: help demo test check unit package editors vscode agents lint constraints samples clean
 
 help:
 	@echo "make demo         install, get the model, index the sample sessions and ask them"
 	@echo "make test         everything CI checks"
 	@echo "make check        only the quick part: constraints, format, lint"
 	@echo "make editors      install Neovim and Emacs if they are missing, and test with them"
+	@echo "make vscode       install VS Code for tests if it is missing, and test the extension in it"
 	@echo "make agents       install Claude Code, Codex and pi if they are missing, and test with them"
 	@echo "make constraints  pin all dependencies anew (add ARGS=--upgrade for newer ones)"
 	@echo "make samples      write the sample sessions anew from tests/traces/scripts"
@@ -48,6 +49,11 @@ package: $(READY)
 editors: $(READY)
 	sh scripts/install_editors.sh || test $$? = 3
 	$(VENV)/bin/python -m pytest tests/editors
+
+# Likewise with a real VS Code, in a browser.
+vscode: $(READY)
+	sh scripts/install_vscode.sh || test $$? = 3
+	$(VENV)/bin/python -m pytest tests/vscode
 
 # Likewise with coding agents, which speak to a scripted model on this machine alone.
 agents: $(READY)

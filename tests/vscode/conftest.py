@@ -1,5 +1,7 @@
 """A home with the sample sessions and the extension, built once."""
 
+import fcntl
+import hashlib
 import subprocess
 from pathlib import Path
 
@@ -23,6 +25,20 @@ def built() -> Path:
     """Build the extension and its tests, or skip where its tools are not installed."""
     if not (EXTENSION / "node_modules" / "esbuild").is_dir():
         absent("the extension's tools are not installed")
+    files = [path for folder in ("src", "test") for path in (EXTENSION / folder).rglob("*.*")]
+    files += [EXTENSION / "package-lock.json", EXTENSION / "esbuild.mjs"]
+    digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(files))).hexdigest()
+    done = EXTENSION / "node_modules" / ".built"
+    # Tests run in several processes; one of them builds.
+    with (EXTENSION / "node_modules" / ".building").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (done.is_file() and done.read_text() == digest and (EXTENSION / "out").is_dir()):
+            _build()
+            done.write_text(digest)
+    return EXTENSION
+
+
+def _build() -> None:
     run = subprocess.run(
         [node(), "esbuild.mjs"],
         cwd=EXTENSION,
@@ -32,7 +48,6 @@ def built() -> Path:
         timeout=100,
     )
     assert run.returncode == 0, run.stdout + run.stderr
-    return EXTENSION
 
 
 @pytest.fixture(scope="session")

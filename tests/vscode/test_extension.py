@@ -53,6 +53,8 @@ def test_the_package_is_small_and_holds_what_it_needs(vsix: Path) -> None:
 
 def test_every_label_has_its_words() -> None:
     """What package.json names by a key stands in package.nls.json, and the other way round."""
+    if not (EXTENSION / "package.json").is_file():
+        pytest.skip("the extension is not part of this copy of the sources")
     package = (EXTENSION / "package.json").read_text(encoding="utf-8")
     words = json.loads((EXTENSION / "package.nls.json").read_text(encoding="utf-8"))
     assert set(re.findall(r'"%([\w.]+)%"', package)) == set(words)

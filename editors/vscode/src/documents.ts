@@ -21,6 +21,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Fol
       // Its name ends with .md for the editors that want files; it is nobody's Markdown.
       vscode.workspace.onDidOpenTextDocument((document) => void plainText(document)),
       vscode.window.onDidChangeActiveTextEditor((editor) => this.begin(editor)),
+      vscode.window.onDidChangeVisibleTextEditors((editors) => editors.forEach((one) => this.begin(one))),
       connection.onDidChange(() => this.readAgain()),
     ];
   }

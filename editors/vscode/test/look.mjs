@@ -38,16 +38,19 @@ try {
   await shows('.pane-body [role="treeitem"]', "claude");
 
   await palette("Funes: Recall…");
-  await shows(".quick-input-widget input");
+  await shows(".quick-input-title", "Recall from past sessions");
   await page.keyboard.type("why did we give up five retry attempts");
   await page.keyboard.press("Enter");
   await shows('[role="treeitem"][aria-label^="1. "]');
+  await shows(".pane-header .description", "why did we give up");
   await seen(".monaco-editor .view-line span", "ATTEMPTS").hover();
   await shows(".monaco-hover", "How many attempts then");
+  await page.waitForFunction(() => [...document.querySelectorAll(".monaco-hover")].every((one) => getComputedStyle(one).opacity === "1" && one.getAnimations({ subtree: true }).length === 0));
   await shot("vscode-hover");
 
   await seen('[role="treeitem"][aria-label^="1. "]').click();
   await shows(".tab.active", ".md");
+  await shows(".monaco-editor .view-line", "How many attempts then");
   await shot("vscode-recall");
 
   // Typing is never kept waiting: each key is in the text before the next frames are over.

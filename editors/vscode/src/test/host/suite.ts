@@ -292,6 +292,11 @@ suite("funes", () => {
       assert.doesNotMatch(editor.document.getText(), /^x/);
     });
 
+    test("it opens where the passage is", async () => {
+      const editor = await open();
+      await until(() => editor.document.lineAt(editor.selection.active.line).text.endsWith("←"));
+    });
+
     test("it folds at turns, and goes from one to the next and back", async () => {
       const editor = await open();
       const folds = await vscode.commands.executeCommand<vscode.FoldingRange[]>("vscode.executeFoldingRangeProvider", editor.document.uri);
