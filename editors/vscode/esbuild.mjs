@@ -15,7 +15,7 @@ const units = readdirSync("src/test/unit").map((name) => `src/test/unit/${name}`
 await build({ ...common, entryPoints: units, outdir: "out/unit" });
 await build({
   ...common,
-  entryPoints: ["index", "suite", "untrusted"].map((name) => `src/test/host/${name}.ts`),
+  entryPoints: ["index", "suite", "untrusted", "multiroot"].map((name) => `src/test/host/${name}.ts`),
   outdir: "out/host",
   external: ["vscode", "mocha"],
 });

@@ -57,3 +57,16 @@ def _with_hostile(sample: Sample) -> Path:
     )
     assert run.returncode == 0, run.stderr
     return file
+
+
+def test_a_workspace_of_two_folders(built: Path, sample: Sample, tmp_path: Path) -> None:
+    """What editors/vscode/src/test/host/multiroot.ts says."""
+    other = tmp_path / "other"
+    other.mkdir()
+    workspace = tmp_path / "two.code-workspace"
+    folders = [{"path": str(sample.project)}, {"path": str(other)}]
+    workspace.write_text(json.dumps({"folders": folders}), encoding="utf-8")
+    machine = {"funes.server.command": [str(program("funes-ls"))]}
+    env = {"FUNES_TEST_SUITE": "multiroot", "FUNES_TEST_FILE": str(sample.file)}
+    with running(sample, tmp_path / "code", machine=machine, env=env) as base:
+        suite(base, sample, workspace)
