@@ -63,6 +63,8 @@ class Place(Struct, frozen=True, kw_only=True):
             "LANG": "C.UTF-8",
             "TERM": "dumb",
             "NO_COLOR": "1",
+            # Also engines that hooks start need not make it anew.
+            "FUNES_RULES_CACHE": os.environ["FUNES_RULES_CACHE"],
         }
 
     def funes_env(self) -> dict[str, str]:
@@ -71,7 +73,6 @@ class Place(Struct, frozen=True, kw_only=True):
             "FUNES_HOME": str(self.home / ".funes"),
             "FUNES_MODEL": str(tiny_model_dir()),
             "FUNES_ENGINE": "inline",
-            "FUNES_RULES_CACHE": os.environ["FUNES_RULES_CACHE"],
         }
 
     def funes(
