@@ -1,5 +1,8 @@
 """`funes scrub`: what it says, that it is done to the last byte, and that it fails closed."""
 
+import os
+import secrets
+import string
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +10,7 @@ import pytest
 
 from funes_ls.indexer.errors import ScannerError
 from tests.e2e.cli import funes, index, recall, status, stored
+from tests.e2e.engines import Engines
 from tests.indexer.test_scrub import SECRET, StandIn
 from tests.leftovers import traces_of, within
 from tests.sessions import record, tool_use, write
@@ -93,3 +97,29 @@ def test_without_a_scanner_nothing_is_done(
         "Install funes-ls anew, then run `funes scrub` again.\n"
     )
     assert [row.text for row in stored(own_home / ".funes")] == before
+
+
+def token() -> str:
+    """Return a token as a service gives them; made here, so that none stands in the repository."""
+    signs = string.ascii_letters + string.digits
+    return "ghp" + "_" + "".join(secrets.choice(signs) for _ in range(36))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="processes and signals of POSIX")
+def test_the_scanner_itself_through_an_engine(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FUNES_ENGINE")
+    monkeypatch.setenv("FUNES_REDACTION", "off")
+    home, made = own_home / ".funes", token()
+    trace = own_home / ".claude" / "projects" / "p" / "s1.jsonl"
+    with Engines(home, os.environ):
+        write(trace, [record(f"export GITHUB_TOKEN={made}", uuid="u1")])
+        index()
+        assert list(traces_of(home, made))
+        answer = funes("scrub", "--json", "-q").json
+        assert (answer["state"], answer["redacted"], answer["pure"]) == ("scrubbed", 1, True)
+        assert made not in str(answer)
+        assert list(traces_of(home, made[4:])) == []
+        assert list(within(home, made[4:])) == []
+        assert funes("scrub", "--json", "-q").json["state"] == "clean"
