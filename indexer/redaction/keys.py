@@ -1,0 +1,90 @@
+"""Private keys in blocks: PEM, PGP, OpenSSH, PuTTY; whole, cut off, numbered, quoted, escaped."""
+
+import re
+from collections.abc import Iterator
+
+Span = tuple[int, int, str]
+
+_BEGIN = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]*?(?:PRIVATE KEY|SECRET KEY)(?: BLOCK)? ?-{4,5}")
+_END = re.compile(r"-{4,5} ?END [A-Z0-9 ]*?(?:PRIVATE KEY|SECRET KEY)(?: BLOCK)? ?-{4,5}")
+_PUTTY = re.compile(r"(?:Public|Private)-Lines: ?\d+")
+_MAC = re.compile(r"Private-(?:MAC|Hash): ?[0-9a-f]+")
+_RUN = re.compile(r"[A-Za-z0-9+/=]{12,}")
+#: What may stand between two lines of a key: numbers of lines, quotes, escapes, headers.
+_BETWEEN = re.compile(
+    r"(?:[\s\"'`+,>|\\]|\\+[nrt]|→|\d{1,6}(?:→|\t|: ?|\|)|(?:Proc-Type|DEK-Info|Version|Comment|Hash)"
+    r":[^\r\n\\]{0,200}|\x1b\[[0-9;]*m|[A-Za-z0-9+/=]{1,11}(?=[\s\"'\\]|$))*"
+)
+#: No key is longer.
+_LONGEST = 40_000
+
+
+def blocks(text: str) -> Iterator[Span]:
+    """Yield where the inside of a private key stands."""
+    if "PRIVATE KEY" in text or "SECRET KEY" in text:
+        yield from _pem(text)
+    if "-Lines:" in text:
+        yield from _putty(text)
+
+
+def _pem(text: str) -> Iterator[Span]:
+    done = 0
+    for begin in _BEGIN.finditer(text):
+        if begin.start() < done:
+            continue
+        end = _END.search(text, begin.end(), begin.end() + _LONGEST)
+        stop = end.start() if end else _reach(text, begin.end())
+        yield from _inside(text, begin.end(), stop, "funes.private-key")
+        done = end.end() if end else stop
+    for end in _END.finditer(text):
+        if end.start() >= done and not _BEGIN.search(
+            text, max(0, end.start() - _LONGEST), end.start()
+        ):
+            yield from _inside(text, _back(text, end.start()), end.start(), "funes.private-key")
+            done = end.end()
+
+
+def _inside(text: str, start: int, stop: int, rule: str) -> Iterator[Span]:
+    runs = [
+        run for run in _RUN.finditer(text, start, stop) if not run[0].isalpha() or len(run[0]) > 30
+    ]
+    if not runs:
+        return
+    last = runs[-1].end()
+    tail = re.compile(
+        r"(?:\\+[nrt]|[\s\"'`+,>|\\])*[A-Za-z0-9+/=]{1,11}(?=\s*(?:\\+[nr]\s*)*$)"
+    ).match(text, last, stop)
+    yield runs[0].start(), (tail.end() if tail else last), rule
+
+
+def _reach(text: str, start: int) -> int:
+    """Return where a key that has no end breaks off."""
+    position = start
+    while position < start + _LONGEST:
+        between = _BETWEEN.match(text, position)
+        run = _RUN.match(text, between.end() if between else position)
+        if run is None:
+            return position
+        position = run.end()
+    return position
+
+
+def _back(text: str, end: int) -> int:
+    """Return where the lines of a key begin that has no beginning."""
+    position = end
+    for line in reversed(re.split(r"(?<=\n)", text[max(0, end - _LONGEST) : end])):
+        body = re.sub(r"^\s*(?:\d+(?:→|\t|:|\|))?[\s+>|]*|[\s\"'\\,+]+$", "", line)
+        if body and not re.fullmatch(r"[A-Za-z0-9+/=]{12,}|[A-Za-z0-9+/]*={1,2}", body):
+            break
+        position -= len(line)
+    return position
+
+
+def _putty(text: str) -> Iterator[Span]:
+    for head in _PUTTY.finditer(text):
+        mac = _MAC.search(text, head.end(), head.end() + _LONGEST)
+        stop = mac.start() if mac else _reach(text, head.end())
+        other = _PUTTY.search(text, head.end(), stop)
+        yield from _inside(text, head.end(), other.start() if other else stop, "funes.putty")
+        if mac and not other:
+            yield mac.start() + mac[0].index(":") + 2, mac.end(), "funes.putty"

@@ -1,0 +1,314 @@
+"""Finds secrets in texts and takes them out, before anything is stored, embedded or shown.
+
+The scanner is Kingfisher with its own rules and with ours (`indexer/rules`). It never uses the
+network: nothing found is validated.
+"""
+
+import hashlib
+import random
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from funes_ls.indexer.errors import ScannerError
+from funes_ls.indexer.model import Block, SessionMeta, Turn
+from funes_ls.indexer.redaction import judge, keys, views
+from funes_ls.indexer.redaction.judge import MARK
+
+#: Goes up whenever the code here finds other secrets than before.
+_CODE = 1
+_RULES = Path(__file__).resolve().parents[1] / "rules"
+_ENGINE = "kingfisher-secret-scanner"
+#: Rounds until nothing more is found, and seconds for one look.
+_ROUNDS, _TIMEOUT_S = 8, 60.0
+_SURROGATE = re.compile("[\ud800-\udfff]")
+#: Rules of the engine that find names of accounts and the like, which are no secrets.
+_NAMES = re.compile(
+    r"(?i)-(?:account-name|username|user-name|client-id|app-id|project-id|host|domain|region|email)$"
+)
+#: Rules of ours whose values are judged by what stands before them; by themselves; as passwords.
+_BY_KEY = {"funes.assignment", "funes.assignment-quoted", "funes.assignment-single", "funes.option"}
+_BY_CHANCE = {
+    "funes.prose", "funes.address-user", "funes.header", "funes.header-key", "funes.signed-address",
+    "funes.registry-auth", "funes.prefixed",
+}  # fmt: skip
+_PASSWORDS = {
+    "funes.address-password", "funes.address-password-any", "funes.client-password",
+    "funes.client-user", "funes.netrc", "funes.pgpass", "funes.connection",
+}  # fmt: skip
+_COOKIES = {"funes.cookie", "funes.cookie-option"}
+_COOKIE = re.compile(r"([\w.%-]+)=([^;,\s]{8,})")
+
+Span = tuple[int, int, str]
+
+
+class Redacted(Struct, frozen=True):
+    """A text without its secrets.
+
+    Attributes:
+        text: The very same object when there are none.
+        counts: How often each rule found one, by the rule's id.
+    """
+
+    text: str
+    counts: dict[str, int]
+
+
+class Redactor:
+    """Takes secrets out of texts, turns and what is said of sessions; made by `load`."""
+
+    def __init__(self, scanner: Any, stamp: str) -> None:
+        """Keep a scanner that is ready."""
+        self._scanner = scanner
+        self.stamp = stamp
+
+    @classmethod
+    def load(cls, cache_dir: Path, *, tell: Callable[[str], None] | None = None) -> "Redactor":
+        """Return a redactor that has shown that it finds secrets.
+
+        The first time, its rules are compiled, which takes seconds; they are kept in `cache_dir`.
+
+        Raises:
+            ScannerError: `scanner_missing` or `scanner_broken`.
+        """
+        try:
+            import kingfisher_sdk
+        except ImportError as exc:
+            raise ScannerError("The scanner is not installed.", kind="scanner_missing") from exc
+        try:
+            cache_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+            cache_dir.chmod(0o700)
+        except OSError:
+            cache_dir = cache_dir.resolve()  # the rules are compiled each time then
+        if tell is not None:
+            tell("compiling rules" if not _is_warm(cache_dir) else "loading rules")
+        try:
+            rules = kingfisher_sdk.Rules(
+                [str(path) for path in _rule_files()], confidence="low", cache_dir=str(cache_dir)
+            )
+            policy = kingfisher_sdk.DetectionPolicy(
+                inline_ignores=False,
+                markup_context=False,
+                cli_match_semantics=False,
+                base64_max_depth=3,
+                base64_max_input_bytes=None,
+            )
+            redactor = cls(kingfisher_sdk.Scanner(rules, policy=policy), current_stamp())
+        except ScannerError:
+            raise
+        except Exception as exc:
+            raise ScannerError(f"Its rules cannot be loaded ({type(exc).__name__}).") from exc
+        redactor._prove()
+        return redactor
+
+    def text(self, text: str) -> Redacted:
+        """Return a text without its secrets; the very same text when there are none.
+
+        Raises:
+            ScannerError: the scanner failed.
+        """
+        if len(text) < 6:
+            return Redacted(text, {})
+        current, counts = text, Counter[str]()
+        for _ in range(_ROUNDS):
+            spans = _merged(self._spans(current))
+            if not spans:
+                return Redacted(current, dict(counts))
+            counts.update(rule for _, _, rule in spans)
+            current = _without(current, spans)
+        return Redacted(MARK, {**counts, "funes.unsettled": 1})  # rather nothing than a secret
+
+    def turn(self, turn: Turn) -> tuple[Turn, dict[str, int]]:
+        """Return a turn without its secrets, and how often each rule found one."""
+        counts = Counter[str]()
+        blocks = tuple(self._block(block, counts) for block in turn.blocks)
+        others = turn.ext_blocks
+        if others is not None:
+            others = tuple(self._block(block, counts) for block in others)
+        workdir = self._clean(turn.workdir, counts)
+        source_path = self._clean(turn.source_path, counts)
+        if not counts:
+            return turn, {}
+        changed = msgspec.structs.replace(
+            turn, blocks=blocks, ext_blocks=others, workdir=workdir, source_path=source_path
+        )
+        return changed, dict(counts)
+
+    def meta(self, meta: SessionMeta) -> tuple[SessionMeta, dict[str, int]]:
+        """Return what a trace says of its session without secrets."""
+        counts = Counter[str]()
+        changed = msgspec.structs.replace(
+            meta,
+            cwd=self._clean(meta.cwd, counts),
+            remotes=[self._clean(remote, counts) for remote in meta.remotes],
+            branch=self._clean(meta.branch, counts),
+            title=self._clean(meta.title, counts),
+        )
+        return (changed, dict(counts)) if counts else (meta, {})
+
+    def _block(self, block: Block, counts: Counter[str]) -> Block:
+        text = self._clean(block.text, counts)
+        name = self._clean(block.tool_name, counts) if block.tool_name else block.tool_name
+        if text is block.text and name is block.tool_name:
+            return block
+        return msgspec.structs.replace(block, text=text, tool_name=name)
+
+    def _clean(self, text: str, counts: Counter[str]) -> str:
+        done = self.text(text)
+        counts.update(done.counts)
+        return done.text
+
+    def _spans(self, text: str) -> Iterator[Span]:
+        yield from keys.blocks(text)
+        yield from self._scanned(text)
+        plain = views.plain(text)
+        if plain is not None:
+            for start, end, rule in self._scanned(plain.text):
+                yield (*plain.origin(start, end), rule)
+        for view in views.joined(text):
+            for start, end, rule in self._scanned(view.text):
+                yield (*view.origin(start, end), rule)
+
+    def _scanned(self, text: str) -> Iterator[Span]:
+        """Yield what the scanner finds and what is judged a secret, in places of characters."""
+        body = _scannable(text)
+        try:
+            found = self._scanner.scan(body, timeout=_TIMEOUT_S)
+        except Exception as exc:
+            raise ScannerError(f"It failed over a text ({type(exc).__name__}).") from None
+        if not found:
+            return
+        ascii_only = len(body) == len(text)
+        for one in found:
+            start, end = one.location["start_offset"], one.location["end_offset"]
+            if not 0 <= start < end <= len(body) or _NAMES.search(one.rule_id):
+                continue
+            rule = one.rule_id.removeprefix("custom.")
+            if not ascii_only:
+                head = body[:start].decode("utf-8", "ignore")
+                start, end = len(head), len(head) + len(body[start:end].decode("utf-8", "ignore"))
+            yield from _judged(text, start, end, rule, one.secret)
+
+    def _prove(self) -> None:
+        """Look for canaries.
+
+        Raises:
+            ScannerError: one was not found.
+        """
+        for name, (text, secret) in _canaries().items():
+            if secret in self.text(text).text:
+                raise ScannerError(f"It does not find what it must find: {name}.")
+
+
+def _judged(text: str, start: int, end: int, rule: str, secret: str) -> Iterator[Span]:
+    """Yield what of a finding is a secret."""
+    value = text[start:end]
+    stripped = value.replace(MARK, "").strip()
+    if len(stripped) < 4:
+        return
+    if rule in _COOKIES:
+        for pair in _COOKIE.finditer(text, start, end):
+            if judge.is_random(pair[2], least=12):
+                yield pair.start(2), pair.end(2), rule
+        return
+    before = text[max(0, start - 80) : start]
+    encoded = secret not in value and value not in secret  # found inside of Base64
+    if encoded:
+        before, value = "", secret
+    if _is_secret(value, before, rule, encoded=encoded):
+        yield start, end, rule
+
+
+def _is_secret(value: str, before: str, rule: str, *, encoded: bool) -> bool:
+    if rule in _BY_KEY:
+        trimmed = value.rstrip(").,;:]}\"'")
+        return judge.is_random(trimmed) if encoded else judge.is_secret_of(trimmed, before)
+    if rule in _BY_CHANCE:
+        return judge.is_random(value.rstrip(").,;:]}"), least=12 if rule != "funes.prose" else 10)
+    if rule in _PASSWORDS:
+        return judge.is_password(value)
+    return not judge.is_placeholder(value)
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """Return spans that do not overlap, in order; the first rule that found one names it."""
+    done: list[Span] = []
+    for start, end, rule in sorted(spans):
+        if done and start < done[-1][1]:
+            done[-1] = (done[-1][0], max(done[-1][1], end), done[-1][2])
+        elif end > start:
+            done.append((start, end, rule))
+    return done
+
+
+def _without(text: str, spans: list[Span]) -> str:
+    parts, position = [], 0
+    for start, end, _ in spans:
+        parts += [text[position:start], MARK]
+        position = end
+    return "".join([*parts, text[position:]])
+
+
+def _scannable(text: str) -> bytes:
+    """Return a text's bytes as the scanner can take them, each character where it was."""
+    if not text.isascii():
+        if text[0] == "\ufeff":
+            text = f"\u2003{text[1:]}"  # as long; the scanner would drop the mark
+        text = _SURROGATE.sub("\ufffd", text)
+    return text.encode().replace(b"\0", b" ")
+
+
+@cache
+def _rule_files() -> list[Path]:
+    files = sorted(_RULES.glob("*.yml"))
+    if not files:
+        raise ScannerError("Its rules are not installed.", kind="scanner_missing")
+    return files
+
+
+@cache
+def current_stamp() -> str:
+    """Return which scanner with which rules and which code of ours this is, loading nothing.
+
+    Raises:
+        ScannerError: there is no scanner.
+    """
+    try:
+        engine = version(_ENGINE)
+    except PackageNotFoundError as exc:
+        raise ScannerError("The scanner is not installed.", kind="scanner_missing") from exc
+    rules = hashlib.sha256()
+    for path in _rule_files():
+        rules.update(path.read_bytes())
+    return f"kingfisher-{engine}+{rules.hexdigest()[:12]}+{_CODE}"
+
+
+def _is_warm(cache_dir: Path) -> bool:
+    try:
+        return any(cache_dir.iterdir())
+    except OSError:
+        return False
+
+
+def _canaries() -> dict[str, tuple[str, str]]:
+    """Return texts with a secret each, new ones every time."""
+    source = random.SystemRandom()
+
+    def made(size: int, alphabet: str = string.ascii_letters + string.digits) -> str:
+        return "".join(source.choice(alphabet) for _ in range(size - 3)) + "x7Q"
+
+    token, password, value, body = made(36), made(20), made(40), made(600)
+    return {
+        "token": (f"export GITHUB_TOKEN=ghp_{token}", token),
+        "address": (f"postgres://svc:{password}@db1.internal:5432/x", password),
+        "assignment": (f'SERVICE_API_KEY="{value}"', value),
+        "key": (f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----", body),
+    }

@@ -1,0 +1,128 @@
+"""Other ways to read a text, in which a secret stands in one piece, and the way back.
+
+Colours stand between a name and its value, quotes are escaped (once or more), a line was wrapped, a
+string is put together from two.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+
+_ESCAPES = re.compile(
+    r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|\\+(?:u[0-9a-fA-F]{4}|[\"'/nrt])"
+    r"|\x00|&(?:quot|apos|amp|#34|#39|#x27);|%(?:3[ADad]|2[267BbFf]|40)|\u200b|\ufeff|\u00ad"
+)
+_SPACES = {"n": "\n", "r": "\r", "t": "\t"}
+_ENTITIES = {"&quot;": '"', "&#34;": '"', "&apos;": "'", "&#39;": "'", "&#x27;": "'", "&amp;": "&"}
+#: A wrapped line, or two strings put together. Which of them part a token is looked at afterwards.
+_JOINS = re.compile(
+    r"[\"'`][ \t]*(?:\+|\.|\\|\|\||&|,)?[ \t]*(?:\r?\n)?[ \t]*(?:\+|\.|&)?[ \t]*[bfru]?[\"'`](?=[\w+/.=~!@#%^&*-]{4})"
+    r"|\\?\r?\n[ \t]*(?:[+>|][ \t]?|\d+(?:→|\t|:[ \t]?))?[ \t]*(?=[A-Za-z0-9_+/=.-]{6})"
+)
+_RUN_BEFORE = re.compile(r"[A-Za-z0-9_+/=.~!@#%^&*-]*$")
+_RUN_AFTER = re.compile(r"[A-Za-z0-9_+/=.~-]*")
+#: Shortest piece before a join, widest text around one, most joins looked at together.
+_LEAST, _AROUND = 6, 400
+
+
+class View:
+    """A text with pieces replaced, and where each character of it came from."""
+
+    def __init__(
+        self, text: str, pieces: Iterable[tuple[int, int, str]], *, offset: int = 0
+    ) -> None:
+        """Replace pieces (start, end, what instead), in order; `offset` is where the text begins."""
+        parts: list[str] = []
+        self._at: list[int] = [0]
+        self._from: list[int] = [offset]
+        self._len: list[int] = [0]
+        position, length = 0, 0
+        for start, end, instead in pieces:
+            parts += [text[position:start], instead]
+            length += start - position
+            if instead:
+                self._note(length, start + offset, end - start)
+            length += len(instead)
+            self._note(length, end + offset, 0)
+            position = end
+        parts.append(text[position:])
+        self.text = "".join(parts)
+
+    def _note(self, at: int, origin: int, size: int) -> None:
+        self._at.append(at)
+        self._from.append(origin)
+        self._len.append(size)
+
+    def origin(self, start: int, end: int) -> tuple[int, int]:
+        """Return where a span of the view stands in the text."""
+        first = bisect_right(self._at, start) - 1
+        last = bisect_right(self._at, end - 1) - 1
+        size = self._len[last] or 1
+        return (
+            self._from[first] + (0 if self._len[first] else start - self._at[first]),
+            self._from[last] + (0 if self._len[last] else end - 1 - self._at[last]) + size,
+        )
+
+
+def plain(text: str) -> View | None:
+    """Return the text without colours and escapes; None where it has none."""
+    if "\\" not in text and "\x1b" not in text and _ESCAPES.search(text) is None:
+        return None
+    pieces = [(found.start(), found.end(), _meant(found[0])) for found in _ESCAPES.finditer(text)]
+    return View(text, pieces) if pieces else None
+
+
+def _meant(escape: str) -> str:
+    if escape[0] == "\\":
+        name = escape.lstrip("\\")
+        if name[0] == "u" and len(name) == 5:
+            char = chr(int(name[1:], 16))
+            return char if char.isascii() and char != "\x00" else " "
+        return _SPACES.get(name, name)
+    if escape[0] == "%":
+        return chr(int(escape[1:], 16))
+    return _ENTITIES.get(escape, "")
+
+
+def joined(text: str) -> Iterator[View]:
+    """Yield pieces of the text in which what a wrap or a concatenation parts is put together."""
+    group: list[tuple[int, int, str]] = []
+    reach = -1
+    for found in _JOINS.finditer(text):
+        start, end = found.span()
+        if not _parts_a_token(text, start, end):
+            continue
+        if group and start > reach:
+            yield _window(text, group)
+            group = []
+        group.append((start, end, ""))
+        reach = end + _AROUND
+    if group:
+        yield _window(text, group)
+
+
+def _window(text: str, joins: list[tuple[int, int, str]]) -> View:
+    start = max(0, joins[0][0] - _AROUND)
+    end = min(len(text), joins[-1][1] + _AROUND)
+    return View(
+        text[start:end], [(a - start, b - start, instead) for a, b, instead in joins], offset=start
+    )
+
+
+def _parts_a_token(text: str, start: int, end: int) -> bool:
+    """Return whether both sides look like halves of one value."""
+    before = _RUN_BEFORE.search(text, max(0, start - 120), start)
+    after = _RUN_AFTER.match(text, end, end + 120)
+    left = before[0] if before else ""
+    right = after[0] if after else ""
+    if len(left) < _LEAST or len(right) < 4:
+        return False
+    if "=" in right.rstrip("=") or text[end + len(right) : end + len(right) + 1] in (":", "("):
+        return False  # a name, and not the rest of a value
+    return _is_dense(left) and _is_dense(right)
+
+
+def _is_dense(run: str) -> bool:
+    has_digit = any(char.isdigit() for char in run)
+    has_letter = any(char.isalpha() for char in run)
+    return has_letter and has_digit
