@@ -11,7 +11,7 @@ from funes_ls.indexer.errors import UsageError
 COMMANDS = [
     *("index", "recall", "ask", "get", "status", "sessions", "related", "memories"),
     *("blame", "forget", "parse", "model", "engine", "serve"),
-    *("add", "remove", "hook"),
+    *("add", "remove", "hook", "mcp", "scan", "scrub"),
 ]
 
 
