@@ -28,7 +28,7 @@ _TABLE_S = 7.0
 #: Seconds for an engine to start and say hello.
 START_S = 10.0
 #: Variables that change no setting of an answer.
-_NO_SETTINGS = ("FUNES_HOME", "FUNES_SHARED", "FUNES_TEST_MODELS")
+_NO_SETTINGS = ("FUNES_HOME", "FUNES_RULES_CACHE", "FUNES_SHARED", "FUNES_TEST_MODELS")
 #: What the engine says when the fault is its own: then this process answers.
 _TROUBLES = {
     *("engine_down", "engine_timeout", "engine_newer", "engine_crashing", "engine_stopping"),
