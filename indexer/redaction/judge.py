@@ -13,8 +13,8 @@ _PLACEHOLDER = re.compile(
     | your[_-] | [_-]your | yourpass | yoursecret | yourtoken | xxxx | \*\*\* | \.\.\. | …
     | redacted | insert[_-] | dummy | todo | fixme | ^(?:my|the|some|an?)[_-]
     | \$\{ | \{\{ | \$\( | <[a-z] | %\( | %s | process\.env | os\.environ | getenv | import\.meta
-    | secrets\.[a-z_]+ | ^\$ | ^%[a-z_]+%$ | ^@[a-z_]+@$ | not[_-]?a[_-]?real | test[_-]?only | -here$
-    | _here$ | 0123456789abcdef | 1234567890 | abcdefghij | deadbeef | ^(.)\1+$ | (.)\2{5,}
+    | secrets\.[a-z_]+ | ^\$ | ^%[a-z_]+%$ | ^@[a-z_]+@$ | not[_-]?a[_-]?real | test[_-]?only
+    | -here$ | _here$ | 0123456789abcdef | 1234567890 | abcdefghij | deadbeef | ^(.)\1+$ | (.)\2{5,}
     """
 )
 #: An expression of code: a call, an index, an attribute, a type.
@@ -37,8 +37,9 @@ _NOT_SECRET_KEY = re.compile(
     page|continuation|sort|primary|foreign|partition|row|object|dict|group|map|lookup|index)
     [_. -]?(?:read[_-]?|write[_-]?|creation[_-]?|input[_-]?|output[_-]?)*(?:tokens?|keys?)
     | tokeni[sz] | tokens | secret[_-]?(?:name|arn|id|ref|path|version|manager|key[_-]?ref|store)
-    | secretname | secretref | (?:token|password|secret|key)[_. -]?(?:type|count|name|id|url|uri|file|path|
-    length|len|hash|fingerprint|endpoint|expir\w*|expires\w*|usage|limit|policy|field|hint|prompt|
+    | secretname | secretref | (?:token|password|secret|key)[_. -]?(?:type|count|name|id|url|uri
+    |file|path|length|len|hash|fingerprint|endpoint|expir\w*|expires\w*|usage|limit|policy
+    |field|hint|prompt|
     ttl|issuer|audience|format|status|label|prefix|algorithm|size|index)
     | (?:key|token)(?:id|type|name|path|file) | fingerprint | integrity | checksum | digest
     | author | passwordless | signature | thumbprint | password_reset | key_salt
@@ -46,7 +47,8 @@ _NOT_SECRET_KEY = re.compile(
 )
 _STRONG_KEY = re.compile(
     r"""(?ix) (?: password | passwd | passphrase | pwd | secret | token | credential
-    | (?:api|access|auth|app|admin|license|account|encryption|master|private|service)[_ .-]?key | _pat
+    | (?:api|access|auth|app|admin|license|account|encryption|master|private|service)[_ .-]?key
+    | _pat
     )[\]"'`]*\s*(?::=|=>|->|==|[:=(|,])?\s*["'`]*$"""
 )
 #: Values people use where there is nothing to keep secret.
@@ -151,7 +153,7 @@ def _as_password(value: str) -> bool:
         re.search(kind, value) is not None for kind in ("[a-z]", "[A-Z]", r"\d", r"[^\w\s]")
     )
     has_digit = any(char.isdigit() for char in value)
-    return _jumbled(value) or (kinds >= 3 and has_digit and len(value) >= 8)
+    return _jumbled(value) or (kinds >= 3 and len(value) >= (8 if has_digit else 14))
 
 
 def _mixed(value: str) -> bool:

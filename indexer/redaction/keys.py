@@ -12,8 +12,8 @@ _MAC = re.compile(r"Private-(?:MAC|Hash): ?[0-9a-f]+")
 _RUN = re.compile(r"[A-Za-z0-9+/=]{12,}")
 #: What may stand between two lines of a key: numbers of lines, quotes, escapes, headers.
 _BETWEEN = re.compile(
-    r"(?:[\s\"'`+,>|\\]|\\+[nrt]|→|\d{1,6}(?:→|\t|: ?|\|)|(?:Proc-Type|DEK-Info|Version|Comment|Hash)"
-    r":[^\r\n\\]{0,200}|\x1b\[[0-9;]*m|[A-Za-z0-9+/=]{1,11}(?=[\s\"'\\]|$))*"
+    r"(?:[\s\"'`+,>|\\]|\\+[nrt]|→|\d{1,6}(?:→|\t|: ?|\|)|"
+    r"(?:Proc-Type|DEK-Info|Version|Comment|Hash):[^\r\n\\]{0,200}|\x1b\[[0-9;]*m|[A-Za-z0-9+/=]{1,11}(?=[\s\"'\\]|$))*"
 )
 #: No key is longer.
 _LONGEST = 40_000

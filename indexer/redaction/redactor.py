@@ -228,6 +228,8 @@ def _judged(text: str, start: int, end: int, rule: str, secret: str) -> Iterator
 
 
 def _is_secret(value: str, before: str, rule: str, *, encoded: bool) -> bool:
+    if value.rstrip("\"',;:)]}").endswith(("...", "…")):
+        return False  # cut off by who showed it
     if rule in _BY_KEY:
         trimmed = value.rstrip(").,;:]}\"'")
         return judge.is_random(trimmed) if encoded else judge.is_secret_of(trimmed, before)

@@ -9,14 +9,16 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
 _ESCAPES = re.compile(
-    r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|\\+(?:u[0-9a-fA-F]{4}|[\"'/nrt])"
+    r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)"
+    r"|\\+(?:u[0-9a-fA-F]{4}|[\"'/nrt])"
     r"|\x00|&(?:quot|apos|amp|#34|#39|#x27);|%(?:3[ADad]|2[267BbFf]|40)|\u200b|\ufeff|\u00ad"
 )
 _SPACES = {"n": "\n", "r": "\r", "t": "\t"}
 _ENTITIES = {"&quot;": '"', "&#34;": '"', "&apos;": "'", "&#39;": "'", "&#x27;": "'", "&amp;": "&"}
 #: A wrapped line, or two strings put together. Which of them part a token is looked at afterwards.
 _JOINS = re.compile(
-    r"[\"'`][ \t]*(?:\+|\.|\\|\|\||&|,)?[ \t]*(?:\r?\n)?[ \t]*(?:\+|\.|&)?[ \t]*[bfru]?[\"'`](?=[\w+/.=~!@#%^&*-]{4})"
+    r"[\"'`][ \t]*(?:\+|\.|\\|\|\||&|,)?[ \t]*(?:\r?\n)?[ \t]*(?:\+|\.|&)?"
+    r"[ \t]*[bfru]?[\"'`](?=[\w+/.=~!@#%^&*-]{4})"
     r"|\\?\r?\n[ \t]*(?:[+>|][ \t]?|\d+(?:→|\t|:[ \t]?))?[ \t]*(?=[A-Za-z0-9_+/=.-]{6})"
 )
 _RUN_BEFORE = re.compile(r"[A-Za-z0-9_+/=.~!@#%^&*-]*$")
@@ -31,7 +33,7 @@ class View:
     def __init__(
         self, text: str, pieces: Iterable[tuple[int, int, str]], *, offset: int = 0
     ) -> None:
-        """Replace pieces (start, end, what instead), in order; `offset` is where the text begins."""
+        """Replace pieces (start, end, what instead), in order."""
         parts: list[str] = []
         self._at: list[int] = [0]
         self._from: list[int] = [offset]
