@@ -24,7 +24,7 @@ from funes_ls.indexer.pipeline import (
     run_words,
 )
 from funes_ls.indexer.progress import IndexEvent, Progress, ignore_progress
-from funes_ls.indexer.redaction.base import LocalRedaction, Redaction, is_built
+from funes_ls.indexer.redaction.base import LocalRedaction, Redaction
 from funes_ls.indexer.settings import Settings
 from funes_ls.indexer.traces import TraceSource, detect, source_for, sources
 
@@ -150,7 +150,7 @@ def _redaction(settings: Settings, progress: Progress) -> Redaction | None:
     Raises:
         ScannerError: it does not work, which is better known before anything is read.
     """
-    if settings.redaction == "off" or not is_built():
+    if settings.redaction == "off":
         return None
     redaction = LocalRedaction(settings.rules_dir)
     if not redaction.is_prepared:

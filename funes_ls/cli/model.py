@@ -7,7 +7,7 @@ from funes_ls.cli.output import notice
 from funes_ls.cli.progress import shown
 from funes_ls.indexer.errors import ScannerError
 from funes_ls.indexer.progress import IndexEvent, Progress
-from funes_ls.indexer.redaction.base import LocalRedaction, is_built
+from funes_ls.indexer.redaction.base import LocalRedaction
 from funes_ls.indexer.settings import Settings
 
 
@@ -59,7 +59,7 @@ def _install(args: argparse.Namespace, settings: Settings) -> int:
 
 def _prepare_rules(args: argparse.Namespace, settings: Settings, progress: Progress) -> None:
     """Compile the rules for secrets, so that the first index need not; its errors are its own."""
-    if settings.redaction == "off" or not is_built():
+    if settings.redaction == "off":
         return
     progress(IndexEvent(phase="rules"))
     try:

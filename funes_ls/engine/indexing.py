@@ -20,7 +20,7 @@ from funes_ls.indexer.live_state import Changed, Job, JobHandle, JobReport
 from funes_ls.indexer.live_task import LiveTask
 from funes_ls.indexer.memory import CATALOG, Memory
 from funes_ls.indexer.progress import IndexEvent
-from funes_ls.indexer.redaction.base import Redaction, is_built
+from funes_ls.indexer.redaction.base import Redaction
 from funes_ls.indexer.redaction.child import RedactingChild
 from funes_ls.indexer.traces import TraceSource
 from funes_ls.indexer.watch import Watcher, WatchState
@@ -279,7 +279,7 @@ class Indexing:
 
     def _redaction(self) -> Redaction | None:
         """Return what takes secrets out, None when the settings want none taken out."""
-        off = self._core.settings.redaction == "off" or not is_built()
+        off = self._core.settings.redaction == "off"
         return None if off else self._scanner
 
     def _embedder(self, memory: Memory) -> "Embedder | None":

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
@@ -220,8 +219,3 @@ def current_stamp() -> str:
         return str(import_module(_SCANNER).current_stamp())
     except (ImportError, AttributeError, OSError, ScannerError):
         return ""
-
-
-def is_built() -> bool:
-    """TEMPORARY, goes with the first commit of redactor.py."""
-    return find_spec(_SCANNER) is not None
