@@ -50,12 +50,12 @@ def at_terminal(*argv: str, answers: list[str]) -> tuple[int, str]:
             if asked < len(answers) and screen.count("/N] ") + screen.count("/n] ") > asked:
                 os.write(terminal, f"{answers[asked]}\n".encode())
                 asked += 1
-    _, status = os.waitpid(pid, os.WNOHANG)
-    if time.monotonic() >= ends:
+    is_late = time.monotonic() >= ends
+    if is_late:
         os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        raise AssertionError(f"not done in time: {screen}")
+    _, status = os.waitpid(pid, 0)
     os.close(terminal)
+    assert not is_late, f"not done in time: {screen}"
     return os.waitstatus_to_exitcode(status), screen
 
 
