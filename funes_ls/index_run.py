@@ -145,7 +145,7 @@ def run_index(
 
 
 def _redaction(settings: Settings, progress: Progress) -> Redaction | None:
-    """Return what takes secrets out, ready to; None when the settings want none taken out.
+    """Return what takes secrets out, rules compiled; None when the settings want none of it.
 
     Raises:
         ScannerError: it does not work, which is better known before anything is read.
@@ -153,9 +153,9 @@ def _redaction(settings: Settings, progress: Progress) -> Redaction | None:
     if settings.redaction == "off":
         return None
     redaction = LocalRedaction(settings.rules_dir)
-    if not redaction.is_prepared:
+    if not redaction.is_prepared:  # else it is loaded by whoever reads first, here or ahead
         progress(IndexEvent(phase="rules"))
-    redaction.load()
+        redaction.load()
     return redaction
 
 

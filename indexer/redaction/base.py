@@ -117,7 +117,7 @@ class LocalRedaction:
     @property
     def stamp(self) -> str:
         """Return which scanner with which rules this is."""
-        return self._redactor().stamp
+        return self._loaded.stamp if self._loaded else current_stamp() or self._redactor().stamp
 
     def text(self, text: str) -> Found:
         """Return a text without its secrets."""

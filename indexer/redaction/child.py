@@ -291,6 +291,11 @@ def _write(stream: IO[bytes], body: bytes) -> None:
 # The child
 
 
+def _hello(redaction: LocalRedaction) -> Reply:
+    redaction.load()
+    return Reply(stamp=redaction.stamp)
+
+
 def _looked_through(redaction: LocalRedaction, ask: Ask) -> Reply:
     if ask.turn is not None:
         turn, found = redaction.turn(ask.turn)
@@ -321,7 +326,7 @@ def main(arguments: list[str]) -> None:
     encoder = msgspec.msgpack.Encoder()
     decoder = msgspec.msgpack.Decoder(Ask)
     redaction = LocalRedaction(Path(arguments[0]))
-    _write(replies, encoder.encode(_replied(lambda: Reply(stamp=redaction.stamp))))
+    _write(replies, encoder.encode(_replied(partial(_hello, redaction))))
     while (body := _read(sys.stdin.buffer)) is not None:
         ask = decoder.decode(body)
         _write(replies, encoder.encode(_replied(partial(_looked_through, redaction, ask))))
