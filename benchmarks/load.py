@@ -56,10 +56,16 @@ _MIX = {
 
 
 class Load(Struct, frozen=True, kw_only=True):
-    """How much is asked, and for how long."""
+    """How much is asked, and for how long.
+
+    Attributes:
+        warm_up_s: How long the same load runs before memory is sampled: caches of a bounded size
+            fill then, which is no leak.
+    """
 
     clients: int
     seconds: float
+    warm_up_s: float = 0.0
     think_s: float = 2.0
     seed: int = 7
 
@@ -302,6 +308,7 @@ class Run:
         self.result.waiting += 1
 
     async def _watch_memory(self) -> None:
+        await asyncio.sleep(self._load.warm_up_s)
         while not self._over():
             self.result.rss_mb.append(self._engine.rss_mb())
             await asyncio.sleep(_SAMPLED_EVERY_S)
@@ -366,11 +373,23 @@ def main() -> None:
     add_arguments(parser)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument(
+        "--warm-up",
+        type=float,
+        default=2.0,
+        metavar="MINUTES",
+        help="of the same load, before the memory it takes is sampled",
+    )
     parser.add_argument("--think", type=float, default=2.0, help="mean seconds between requests")
     parser.add_argument("--json", action="store_true", help="one JSON object, no table")
     parser.add_argument("--check", action="store_true", help="exit with 1 when something is wrong")
     args = parser.parse_args()
-    load = Load(clients=args.clients, seconds=args.minutes * 60, think_s=args.think)
+    load = Load(
+        clients=args.clients,
+        seconds=(args.warm_up + args.minutes) * 60,
+        warm_up_s=args.warm_up * 60,
+        think_s=args.think,
+    )
     before = os.getloadavg()[0]
     with _copied(args.home, args) as (home, user):
         result = run(home, user, load)
@@ -379,7 +398,10 @@ def main() -> None:
     if args.json:
         print(json.dumps({"figures": as_objects(figures), "missed": missed}, indent=1))
     else:
-        print(f"{args.clients} clients, {args.minutes:g} minutes, load {before:.1f} before, ")
+        print(
+            f"{args.clients} clients, {args.minutes:g} minutes after {args.warm_up:g} to warm up, "
+            f"load {before:.1f} before"
+        )
         print(f"{result.turns} turns written, {result.waiting} without a vector at the end\n")
         print(table(figures))
         print("".join(f"\nmissed: {line}" for line in missed))

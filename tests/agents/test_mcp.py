@@ -1,11 +1,13 @@
 """Real agents recall through MCP what other agents were told a moment ago."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from tests.agents.actions import Write, calls
 from tests.agents.agents import Agent, Place, make_place, need
-from tests.agents.gifted import add, no_engine_after, recall, recalled
+from tests.agents.gifted import SERVED, add, no_engine_after, recall, recalled, status
 from tests.agents.kinds import CLAUDE, CODEX, PI
 from tests.agents.wires import Asked, Call, Reply
 
@@ -14,6 +16,8 @@ DECISION = (
     "cents."
 )
 QUESTION = "How do we round harbour dues, and why?"
+#: A machine that first makes its rules for secrets takes so long, where others work on it too.
+PATIENCE_S = 60.0
 ASKED = {"query": QUESTION, "k": 3}
 
 
@@ -56,7 +60,7 @@ def test_what_one_agent_decides_another_recalls(first: Agent, second: Agent, pla
         add(second, place)
         ran = first.run(place, "How shall we round harbour dues?", [Reply(text=DECISION)])
         assert ran.returncode == 0, ran.output
-        [session] = {hit["session_id"] for hit in recalled(place, DECISION)}
+        [session] = {hit["session_id"] for hit in recalled(place, DECISION, seconds=PATIENCE_S)}
 
         answer = f"Up, to whole guilders, says session {session}."
         replies = [
@@ -75,8 +79,61 @@ def test_what_one_agent_decides_another_recalls(first: Agent, second: Agent, pla
 
 def assert_nothing_is_stored_twice(place: Place, asked: Agent, answer: str) -> None:
     """Insist that of a session that recalled neither the call nor its answer is kept."""
-    recalled(place, answer)
+    recalled(place, answer, seconds=PATIENCE_S)
     hits = recall(place, DECISION, "--harness", asked.harness, "-k", "50")
     kept = sorted((hit["block_type"], hit["text"]) for hit in hits)
     assert {kind for kind, _ in kept} == {"text"}
     assert not [text for _, text in kept if DECISION in text]
+
+
+@pytest.mark.parametrize("agent", [CLAUDE, CODEX], ids=["claude", "codex"])
+@pytest.mark.timeout(200)
+def test_all_tools_work_and_no_engine_has_to_run_before(agent: Agent, place: Place) -> None:
+    """The file is named as agents name it: by its path in the project."""
+    need(CLAUDE)
+    need(agent)
+    rates = place.project / "rates.py"
+    with no_engine_after(place):
+        add(agent, place)
+        replies = [
+            Reply(text=DECISION, calls=calls(CLAUDE, Write(rates, "ROUND_UP = True\nUNIT = 1\n"))),
+            Reply(text="It is written down."),
+        ]
+        ran = CLAUDE.run(place, "Write the rounding of harbour dues down.", replies)
+        assert ran.returncode == 0, ran.output
+        recalled(place, DECISION, seconds=PATIENCE_S)
+        place.funes("engine", "stop", more=SERVED)
+        assert "pid" not in status(place)
+
+        told: list[str] = []
+
+        def following() -> Reply:
+            found = re.search(r"→ get (\S+) (\S+)", told[-1])
+            assert found is not None, told
+            session_id, turn_uuid = found.groups()
+            call = call_of(agent, "get", session_id=session_id, turn_uuid=turn_uuid, window=2)
+            return Reply(text="I read on.", calls=(call,))
+
+        asked = [
+            Reply(text="I look.", calls=(call_of(agent, "recall", query=DECISION, k="2"),)),
+            following,
+            Reply(text="And the file.", calls=(call_of(agent, "related", file="rates.py"),)),
+            Reply(text="And the line.", calls=(call_of(agent, "blame", file="rates.py", line=1),)),
+            Reply(text="And the memory.", calls=(call_of(agent, "status"),)),
+            Reply(text="That is all I wanted to know."),
+        ]
+        ran = agent.run(
+            place,
+            QUESTION,
+            asked,
+            flags=allowed(agent),
+            before=lambda log: told.append(heard(log.asked[-1])) if log.asked else None,
+        )
+        assert ran.returncode == 0, ran.output
+        passages, turns, sessions, line, memory = told[1:6]
+        assert DECISION in passages
+        assert DECISION in turns and "[tool_use Write]" in turns
+        assert "claude_code" in sessions and "edited" in sessions
+        assert "1\tROUND_UP = True" in line and "ask: Write the rounding" in line
+        assert "claude_code 1" in memory
+        assert "pid" in status(place)
