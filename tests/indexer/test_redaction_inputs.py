@@ -183,7 +183,7 @@ def test_in_a_remote_a_branch_and_a_title(
     projects: Path, funes_home: Path, own_home: Path, index: Any
 ) -> None:
     password, secret, other = made(20), token(), token()
-    project, branch = own_home / "src", f"fix/{secret}"
+    project = own_home / "src"
     address = f"https://bot:{password}@git.example.org/acme/{other}.git"
     subprocess.run(["git", "init", "-q", str(project)], check=True)
     subprocess.run(["git", "-C", str(project), "remote", "add", "origin", address], check=True)
