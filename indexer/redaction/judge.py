@@ -10,20 +10,38 @@ MARK = "<redacted>"
 #: Parts of values that say: put yours here.
 _PLACEHOLDER = re.compile(
     r"""(?ix) example | placeholder | changeme | change[_-]?me | replace[_-]?(?:me|with|this)
-    | your[_-] | [_-]your | yourpass | yoursecret | yourtoken | xxxx | \*\*\* | \.\.\. | …
-    | redacted | insert[_-] | dummy | todo | fixme | ^(?:my|the|some|an?)[_-]
-    | \$\{ | \{\{ | \$\( | <[a-z] | %\( | %s | process\.env | os\.environ | getenv | import\.meta
-    | secrets\.[a-z_]+ | ^\$ | ^%[a-z_]+%$ | ^@[a-z_]+@$ | not[_-]?a[_-]?real | test[_-]?only
-    | -here$ | _here$ | 0123456789abcdef | 1234567890 | abcdefghij | deadbeef | ^(.)\1+$ | (.)\2{5,}
+    | your[_-] | [_-]your | yourpass | yoursecret | yourtoken | ^(?:my|the|some)[_-]
+    | redacted | insert[_-] | dummy | -here$ | _here$ | not[_-]?a[_-]?real | test[_-]?only
+    # Short words stand alone: by chance they stand in many a token.
+    | (?<![a-z0-9])(?:x{3,}|todo|fixme)(?![a-z0-9]) | x{6} | \*\*\* | \.\.\. | …
+    | 0123456789abcdef | 1234567890 | abcdefghij | deadbeef | ^(.)\1+$ | (.)\2{5,}
+    # Variables, templates and patterns.
+    | \$\{ | \{\{ | \$\(\w | <[a-z][^<>]*> | %\(\w+\) | (?<!\w)%s(?!\w) | ^\$[a-z_]\w*\W*$
+    | ^%[a-z_]+%$ | ^@[a-z_]+@$ | ^\{[\w.]+\}$ | ^\[[\w\ .-]+\]$ | ^\$[{(]
+    | process\.env | os\.environ | getenv | import\.meta | secrets\.[a-z_]+
+    | \[\^?[a-z0-9]-[a-z0-9] | \w\|\w+\|\w
     """
 )
 #: An expression of code: a call, an index, an attribute, a type.
 _CODE = re.compile(
     r"""(?x) ^[!&*~@-]*[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.|!\.)[A-Za-z_$][\w$]*)*
-    (?:$|[(\[{)\]}?!]|\.$|,$|;$|:$)
+    (?:$|[(\[{)\]}?]|!$|\.$|,$|;$|:$)
     """
 )
+#: A call or an index of code, whatever its names look like.
+_EXPRESSION = re.compile(r"^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*[(\[][\w.()\[\]'\"]*$")
+#: Names joined by dots of which one is a word, or joined by bars as types are.
+_DOTTED = re.compile(
+    r"^(?=(?:.*[.|])?(?:[a-z]{3,}|[a-z]+(?:_[a-z0-9]+)+|[A-Z][a-z]+\w*Key)(?:$|[.|(\[]))"
+    r"[A-Za-z_]\w*(?:[.|][A-Za-z_]\w*)+$"
+)
+#: What only a line of a program has, where no quotes say that it is a text.
+_SCRIPT = re.compile(r"\)\)|\}\)|\]\[|\|\||&&|^![01]\b|=>|\.\w+\(|^\[\w+=")
+#: Words and a number, as things are named.
+_NUMBERED = re.compile(r"^[a-z]+(?:[-_.][a-z]+)*[-_.]v?\d{1,4}$")
 _PATH = re.compile(r"^(?:~|\.{1,2}|[A-Za-z]:)?/[\w.@ +~-]+(?:/|$)|^[\w.-]+(?:/[\w.@-]+)+\.\w{1,6}$")
+#: How a path of a file goes on that no value in Base64 does.
+_FILE = re.compile(r"(?:/[^/]*){3}|\.\w{1,6}$")
 _UUID = re.compile(r"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _HEX = re.compile(r"^(?:[0-9a-f]+|[0-9A-F]+)$")
 _DIGEST = re.compile(r"(?i)^(?:sha\d+|md5|blake\w*|h\d)[-:=]|^0x[0-9a-f]+$|^sha256$")
@@ -36,7 +54,8 @@ _NOT_SECRET_KEY = re.compile(
     cached|reasoning|n|thinking|used|left|budget|per|special|pad|eos|bos|unk|mask|sep|cls|stop|next|
     page|continuation|sort|primary|foreign|partition|row|object|dict|group|map|lookup|index)
     [_. -]?(?:read[_-]?|write[_-]?|creation[_-]?|input[_-]?|output[_-]?)*(?:tokens?|keys?)
-    | tokeni[sz] | tokens | secret[_-]?(?:name|arn|id|ref|path|version|manager|key[_-]?ref|store)
+    | tokeni[sz]\w* (?:\.\w+)? | \w*tokens\w* (?:\.\w+)?
+    | secret[_-]?(?:name|arn|id|ref|path|version|manager|key[_-]?ref|store)
     | secretname | secretref | (?:token|password|secret|key)[_. -]?(?:type|count|name|id|url|uri
     |file|path|length|len|hash|fingerprint|endpoint|expir\w*|expires\w*|usage|limit|policy
     |field|hint|prompt|
@@ -46,11 +65,13 @@ _NOT_SECRET_KEY = re.compile(
     )[\]"'`]*\s*(?::=|=>|->|==|[:=(|,])?\s*[a-z_.]*\(?["'`]*$"""
 )
 _STRONG_KEY = re.compile(
-    r"""(?ix) (?: password | passwd | passphrase | pwd | secret | token | credential
+    r"""(?ix) (?: password | passwd | passphrase | pwd | \bpass | secret | token | credential
     | (?:api|access|auth|app|admin|license|account|encryption|master|private|service)[_ .-]?key
     | _pat
     )[\]"'`]*\s*(?::=|=>|->|==|[:=(|,])?\s*["'`]*$"""
 )
+#: Before what is a text and no name: a quote, or an assignment as shells and `.env` files have it.
+_IS_TEXT = re.compile(r"[\"'`]$|(?:^|[\s;→|:>+])(?:export )?[A-Z][A-Z0-9_]*=$")
 #: Values people use where there is nothing to keep secret.
 _WEAK = frozenset(
     [
@@ -110,9 +131,9 @@ def is_random(value: str, *, least: int = 8) -> bool:
         return False
     if _HEX.match(value):
         return len(value) >= 20 and len(set(value)) >= 8 and not value.isdigit()
-    if _CODE.match(value) and not _jumbled(value):
+    if _is_code(value) or (_CODE.match(value) and not _jumbled(value)):
         return False
-    if _PATH.match(value) and not _jumbled(value):
+    if _PATH.match(value) and (_FILE.search(value) or not _jumbled(value)):
         return False
     if "://" in value:
         return False
@@ -126,19 +147,45 @@ def is_secret_of(value: str, before: str) -> bool:
         value: As found.
         before: Some text before it, ending with what names the value.
     """
-    if is_placeholder(value) or _NOT_SECRET_KEY.search(before):
+    if is_placeholder(value) or _NOT_SECRET_KEY.search(before) or _is_code(value):
+        return False
+    if _SCRIPT.search(value) and not _IS_TEXT.search(before):
         return False
     strong = _STRONG_KEY.search(before) is not None
     if _UUID.match(value):
         return strong
     if strong and not _CODE.match(value) and "://" not in value and not _PATH.match(value):
         return _as_password(value)
+    if strong and _IS_TEXT.search(before) and value.isalnum() and _is_chosen(value):
+        return True
     return is_random(value)
+
+
+def is_named_secret(value: str) -> bool:
+    """Return whether a text that stands where a markup or a query has a secret is one."""
+    if is_placeholder(value) or "://" in value or _PATH.match(value):
+        return False
+    if value.isalnum():
+        return _is_chosen(value) or (not _CODE.match(value) and _as_password(value))
+    return not _CODE.match(value) and _as_password(value)
 
 
 def is_password(value: str) -> bool:
     """Return whether a value is no placeholder, where only a password can stand."""
-    return not is_placeholder(value) and not re.match(r"^[$%{<\[(]", value)
+    return (
+        not is_placeholder(value) and not _is_code(value.rstrip(",;")) and not _SCRIPT.search(value)
+    )
+
+
+def is_token(value: str) -> bool:
+    """Return whether what begins like a provider's token is one, and no word."""
+    return not is_placeholder(value) and (
+        any(char.isdigit() for char in value) or (len(value) >= 30 and not value.islower())
+    )
+
+
+def _is_code(value: str) -> bool:
+    return any(form.match(value) for form in (_EXPRESSION, _DOTTED, _NUMBERED))
 
 
 def _as_password(value: str) -> bool:
@@ -146,14 +193,29 @@ def _as_password(value: str) -> bool:
     if _DATE.match(value) or _DIGEST.match(value):
         return False
     if _HEX.match(value):
-        return len(value) >= 16 and len(set(value)) >= 6 and not value.isdigit()
+        return len(value) >= 12 and len(set(value)) >= 6 and _changes(value) >= 3
     if re.match(r"^[\w.]+\(", value) and not _jumbled(value.split("(")[0]):
         return False
     kinds = sum(
         re.search(kind, value) is not None for kind in ("[a-z]", "[A-Z]", r"\d", r"[^\w\s]")
     )
-    has_digit = any(char.isdigit() for char in value)
-    return _jumbled(value) or (kinds >= 3 and len(value) >= (8 if has_digit else 14))
+    if re.search(r"\d", value):
+        return _jumbled(value) or (kinds >= 3 and len(value) >= 8) or _is_chosen(value)
+    return _jumbled(value) or (
+        kinds >= 3 and len(value) >= 10 and re.search(r"[!@#$%^&*~?+]", value) is not None
+    )
+
+
+def _is_chosen(value: str) -> bool:
+    """Return whether letters and digits are mixed more than names of things have them."""
+    parts = _WORDY.findall(value)
+    average = len(value) / len(parts)
+    digits = sum(char.isdigit() for char in value)
+    if _mixed(value):
+        return average < 4.5 and len(parts) >= 4
+    if digits and len(value) > digits:
+        return average < 4 and len(parts) >= 4 and len(value) >= 10
+    return len(value) >= 14 and average < 3.5 and not value.islower() and not value.isupper()
 
 
 def _mixed(value: str) -> bool:

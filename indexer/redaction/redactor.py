@@ -23,8 +23,6 @@ from funes_ls.indexer.model import Block, SessionMeta, Turn
 from funes_ls.indexer.redaction import judge, keys, views
 from funes_ls.indexer.redaction.judge import MARK
 
-#: Goes up whenever the code here finds other secrets than before.
-_CODE = 1
 _RULES = Path(__file__).resolve().parents[1] / "rules"
 _ENGINE = "kingfisher-secret-scanner"
 #: Rounds until nothing more is found, and seconds for one look.
@@ -34,16 +32,19 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _NAMES = re.compile(
     r"(?i)-(?:account-name|username|user-name|client-id|app-id|project-id|host|domain|region|email)$"
 )
-#: Rules of ours whose values are judged by what stands before them; by themselves; as passwords.
+#: Rules of ours whose values are judged by what stands before them; by themselves; as what a
+#: markup says they are; as passwords.
 _BY_KEY = {"funes.assignment", "funes.assignment-quoted", "funes.assignment-single", "funes.option"}
 _BY_CHANCE = {
-    "funes.prose", "funes.address-user", "funes.header", "funes.header-key", "funes.signed-address",
-    "funes.registry-auth", "funes.prefixed",
+    "funes.prose", "funes.sentence", "funes.address-user", "funes.header", "funes.header-key",
+    "funes.signed-address", "funes.registry-auth", "funes.prefixed",
 }  # fmt: skip
 _PASSWORDS = {
     "funes.address-password", "funes.address-password-any", "funes.client-password",
     "funes.client-user", "funes.netrc", "funes.pgpass", "funes.connection",
 }  # fmt: skip
+_TOLD = {"funes.prose", "funes.sentence"}
+_NAMED = {"funes.element", "funes.pair", "funes.statement"}
 _COOKIES = {"funes.cookie", "funes.cookie-option"}
 _COOKIE = re.compile(r"([\w.%-]+)=([^;,\s]{8,})")
 
@@ -234,9 +235,15 @@ def _is_secret(value: str, before: str, rule: str, *, encoded: bool) -> bool:
         trimmed = value.rstrip(").,;:]}\"'")
         return judge.is_random(trimmed) if encoded else judge.is_secret_of(trimmed, before)
     if rule in _BY_CHANCE:
-        return judge.is_random(value.rstrip(").,;:]}"), least=12 if rule != "funes.prose" else 10)
+        return judge.is_random(value.rstrip(").,;:]}"), least=10 if rule in _TOLD else 12)
+    if rule in _NAMED:
+        return judge.is_named_secret(value)
+    if rule == "funes.client-password" and before[-1:].isspace():
+        return judge.is_named_secret(value)  # a port, a folder or a database as likely
     if rule in _PASSWORDS:
         return judge.is_password(value)
+    if rule.startswith("funes."):
+        return judge.is_token(value)
     return not judge.is_placeholder(value)
 
 
@@ -287,10 +294,11 @@ def current_stamp() -> str:
         engine = version(_ENGINE)
     except PackageNotFoundError as exc:
         raise ScannerError("The scanner is not installed.", kind="scanner_missing") from exc
-    rules = hashlib.sha256()
-    for path in _rule_files():
-        rules.update(path.read_bytes())
-    return f"kingfisher-{engine}+{rules.hexdigest()[:12]}+{_CODE}"
+    own = hashlib.sha256()
+    for path in [*_rule_files(), *(Path(module.__file__ or "") for module in (judge, keys, views))]:
+        own.update(path.read_bytes().replace(b"\r\n", b"\n"))
+    own.update(Path(__file__).read_bytes().replace(b"\r\n", b"\n"))
+    return f"kingfisher-{engine}+{own.hexdigest()[:12]}"
 
 
 def _is_warm(cache_dir: Path) -> bool:

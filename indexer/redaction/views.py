@@ -16,13 +16,21 @@ _ESCAPES = re.compile(
 _SPACES = {"n": "\n", "r": "\r", "t": "\t"}
 _ENTITIES = {"&quot;": '"', "&#34;": '"', "&apos;": "'", "&#39;": "'", "&#x27;": "'", "&amp;": "&"}
 #: A wrapped line, or two strings put together. Which of them part a token is looked at afterwards.
+_RUN = r"[A-Za-z0-9_+/=.~!@#%^&*-]"
+#: Each way begins with a character of its own, so that most of a text is passed over quickly.
 _JOINS = re.compile(
-    r"[\"'`][ \t]*(?:\+|\.|\\|\|\||&|,)?[ \t]*(?:\r?\n)?[ \t]*(?:\+|\.|&)?"
+    rf"[\"'`](?<={_RUN}{{6}}.)[ \t]*(?:\+|\.|\\|\|\||&|,)?[ \t]*(?:\r?\n)?[ \t]*(?:\+|\.|&)?"
     r"[ \t]*[bfru]?[\"'`](?=[\w+/.=~!@#%^&*-]{4})"
-    r"|\\?\r?\n[ \t]*(?:[+>|][ \t]?|\d+(?:→|\t|:[ \t]?))?[ \t]*(?=[A-Za-z0-9_+/=.-]{6})"
+    rf"|(?:\n(?<={_RUN}{{6}}\n)|\r\n(?<={_RUN}{{6}}\r\n)|\\\n(?<={_RUN}{{6}}\\\n))"
+    r"[ \t]*(?:[+>|][ \t]?|\d+(?:→|\t|:[ \t]?))?[ \t]*(?=[A-Za-z0-9_+/=.-]{6})"
 )
-_RUN_BEFORE = re.compile(r"[A-Za-z0-9_+/=.~!@#%^&*-]*$")
+_RUN_BACK = re.compile(rf"{_RUN}*")
 _RUN_AFTER = re.compile(r"[A-Za-z0-9_+/=.~-]*")
+#: How tokens begin that tell what they are; any word may be the rest of one.
+_KNOWN = re.compile(
+    r"(?:\b|_)(?:gh[pousr]_|github_pat_|gl[a-z]{2,5}-|sk[-_]|[rp]k_|xox[a-z]-|xapp-|hf_|npm_|pypi-"
+    r"|AKIA|ASIA|AIza|SG\.|ya29\.|eyJ|hv[sb]\.|dop_v1_|shp[a-z]{2}_)[\w.-]*$"
+)
 #: Shortest piece before a join, widest text around one, most joins looked at together.
 _LEAST, _AROUND = 6, 400
 
@@ -113,14 +121,16 @@ def _window(text: str, joins: list[tuple[int, int, str]]) -> View:
 
 def _parts_a_token(text: str, start: int, end: int) -> bool:
     """Return whether both sides look like halves of one value."""
-    before = _RUN_BEFORE.search(text, max(0, start - 120), start)
+    before = _RUN_BACK.match(text[max(0, start - 120) : start][::-1])
     after = _RUN_AFTER.match(text, end, end + 120)
-    left = before[0] if before else ""
+    left = before[0][::-1] if before else ""
     right = after[0] if after else ""
     if len(left) < _LEAST or len(right) < 4:
         return False
     if "=" in right.rstrip("=") or text[end + len(right) : end + len(right) + 1] in (":", "("):
         return False  # a name, and not the rest of a value
+    if _KNOWN.search(left):
+        return right.isalnum() or _is_dense(right)
     return _is_dense(left) and _is_dense(right)
 
 
