@@ -50,7 +50,8 @@ _DATE = re.compile(r"^\d{4}-\d\d-\d\d|^\d+(?:\.\d+)*$|^v?\d+\.\d+")
 
 #: The word a value stands behind, and what such words are not about.
 _NOT_SECRET_KEY = re.compile(
-    r"""(?ix) (?: public | pub[_-]?key | (?:input|output|max|min|num|total|prompt|completion|cache|
+    r"""(?ix) (?: public | pub[_-]?key |
+    (?:(?<![a-z0-9])|(?-i:(?<=[a-z])(?=[A-Z])))(?:input|output|max|min|num|total|prompt|completion|cache|
     cached|reasoning|n|thinking|used|left|budget|per|special|pad|eos|bos|unk|mask|sep|cls|stop|next|
     page|continuation|sort|primary|foreign|partition|row|object|dict|group|map|lookup|index)
     [_. -]?(?:read[_-]?|write[_-]?|creation[_-]?|input[_-]?|output[_-]?)*(?:tokens?|keys?)
@@ -166,7 +167,8 @@ def is_named_secret(value: str) -> bool:
     if is_placeholder(value) or "://" in value or _PATH.match(value):
         return False
     if value.isalnum():
-        return _is_chosen(value) or (not _CODE.match(value) and _as_password(value))
+        is_word = _CODE.match(value) is not None and _HEX.match(value) is None
+        return _is_chosen(value) or (not is_word and _as_password(value))
     return not _CODE.match(value) and _as_password(value)
 
 

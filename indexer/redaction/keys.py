@@ -28,20 +28,32 @@ def blocks(text: str) -> Iterator[Span]:
 
 
 def _pem(text: str) -> Iterator[Span]:
-    done = 0
-    for begin in _BEGIN.finditer(text):
-        if begin.start() < done:
+    ends = [(end.start(), end.end()) for end in _END.finditer(text)]
+    begins = [(begin.start(), begin.end()) for begin in _BEGIN.finditer(text)]
+    done = next_end = 0
+    for number, (start, body) in enumerate(begins):
+        if start < done:
             continue
-        end = _END.search(text, begin.end(), begin.end() + _LONGEST)
-        stop = end.start() if end else _reach(text, begin.end())
-        yield from _inside(text, begin.end(), stop, "funes.private-key")
-        done = end.end() if end else stop
-    for end in _END.finditer(text):
-        if end.start() >= done and not _BEGIN.search(
-            text, max(0, end.start() - _LONGEST), end.start()
-        ):
-            yield from _inside(text, _back(text, end.start()), end.start(), "funes.private-key")
-            done = end.end()
+        while next_end < len(ends) and ends[next_end][0] < body:
+            if ends[next_end][0] >= done:
+                yield from _before(text, done, ends[next_end][0])
+                done = ends[next_end][1]
+            next_end += 1
+        stop = begins[number + 1][0] if number + 1 < len(begins) else len(text)
+        if next_end < len(ends) and ends[next_end][0] <= min(stop, body + _LONGEST):
+            stop, done = ends[next_end]
+        else:
+            stop = done = min(stop, _reach(text, body))
+        yield from _inside(text, body, stop, "funes.private-key")
+    for start, after in ends[next_end:]:
+        if start >= done:
+            yield from _before(text, done, start)
+            done = after
+
+
+def _before(text: str, first: int, end: int) -> Iterator[Span]:
+    """Yield the inside of a key that has an end only."""
+    yield from _inside(text, _back(text, first, end), end, "funes.private-key")
 
 
 def _inside(text: str, start: int, stop: int, rule: str) -> Iterator[Span]:
@@ -69,10 +81,10 @@ def _reach(text: str, start: int) -> int:
     return position
 
 
-def _back(text: str, end: int) -> int:
+def _back(text: str, first: int, end: int) -> int:
     """Return where the lines of a key begin that has no beginning."""
     position = end
-    for line in reversed(re.split(r"(?<=\n)", text[max(0, end - _LONGEST) : end])):
+    for line in reversed(re.split(r"(?<=\n)", text[max(first, end - _LONGEST) : end])):
         body = re.sub(r"^\s*(?:\d+(?:→|\t|:|\|))?[\s+>|]*|[\s\"'\\,+]+$", "", line)
         if body and not re.fullmatch(r"[A-Za-z0-9+/=]{12,}|[A-Za-z0-9+/]*={1,2}", body):
             break

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)"
-    r"|\\+(?:u[0-9a-fA-F]{4}|[\"'/nrt])"
+    r"|(?<!\\)\\+(?:u[0-9a-fA-F]{4}|[\"'/nrt])"
     r"|\x00|&(?:quot|apos|amp|#34|#39|#x27);|%(?:3[ADad]|2[267BbFf]|40)|\u200b|\ufeff|\u00ad"
 )
 _SPACES = {"n": "\n", "r": "\r", "t": "\t"}
