@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from funes_ls.indexer.catalog import Catalog
+from funes_ls.indexer.chunk import elide
 from funes_ls.indexer.model import Block, Problem, SessionMeta, Turn, path_text
 from funes_ls.indexer.redaction.base import Counts, Redaction
 from funes_ls.indexer.traces.base import Reading, Unit
@@ -154,6 +155,7 @@ class CleanReading:
     def _turn(self, raw: Turn) -> Turn:
         assert self._redaction is not None
         _ = self.session  # what its folder is called is known before its turns are
+        raw = _lean(raw)
         # Every turn has these two, and the same ones.
         workdir, path = self._id(raw.workdir), self._id(raw.source_path)
         lean = replace(raw, workdir="", source_path="")
@@ -220,6 +222,18 @@ class CleanReading:
         if isinstance(value, list):
             return [self._clean(one) for one in value]
         return value
+
+
+def _lean(turn: Turn) -> Turn:
+    """Return a turn without the pictures in it, which are not stored: they may be most of it."""
+    if not any(elide(block.text) is not block.text for block in _blocks(turn)):
+        return turn
+    blocks, others = _without_pictures(turn.blocks), turn.ext_blocks
+    return replace(turn, blocks=blocks, ext_blocks=others and _without_pictures(others))
+
+
+def _without_pictures(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    return tuple(replace(block, text=elide(block.text)) for block in blocks)
 
 
 def _blocks(turn: Turn) -> tuple[Block, ...]:

@@ -135,5 +135,5 @@ def test_all_tools_work_and_no_engine_has_to_run_before(agent: Agent, place: Pla
         assert DECISION in turns and "[tool_use Write]" in turns
         assert "claude_code" in sessions and "edited" in sessions
         assert "1\tROUND_UP = True" in line and "ask: Write the rounding" in line
-        assert "claude_code 1" in memory
+        assert re.search(r"claude_code [12]\b", memory)  # this session may be read by now, too
         assert "pid" in status(place)

@@ -108,7 +108,8 @@ def nothing_is_left(seen: Seen, sample: Sample) -> None:
     """The server has ended with its editor; the engine stays until it is told to end."""
     assert seen["stopped"] is True
     assert within(5, lambda: not servers_of(sample)), servers_of(sample)
-    assert len(processes_of(sample)) == 1, processes_of(sample)
+    stay = processes_of(sample)  # the engine's scanner for secrets may be at rest beside it
+    assert len([line for line in stay.values() if "redaction.child" not in line]) == 1, stay
     stop = subprocess.run(
         [str(program("funes")), "engine", "stop"],
         env=sample.env,

@@ -127,7 +127,8 @@ def test_no_turn_waits_for_long(engines: Engines, own_home: Path, state: str) ->
     finally:
         if state == "frozen":
             os.kill(engines.pid, signal.SIGCONT)
-    assert min(spent) < MOST_S, spent
+    crowd = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))  # each process has its share
+    assert min(spent) < MOST_S * crowd, spent
     until(lambda: engines.pid, what="an engine runs, so that it is ended")
 
 
