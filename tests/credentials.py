@@ -324,7 +324,7 @@ def documents(seed: int) -> Iterator[Sample]:
         ("remote", f"origin\thttps://oauth2:{p[8]}@git.example.net/a/b.git (fetch)", (p[8],)),
         ("odbc", f"Server=db1;Database=main;User Id=sa;Password={p[9]};Encrypt=yes", (p[9],)),
         ("jdbc", f"jdbc:postgresql://db1:5432/main?user=app&password={p[10]}&ssl=1", (p[10],)),
-        ("npmrc", f"//registry.npmjs.org/:_authToken={sid}\n", (sid,)),
+        ("npmrc", f"//npm.example.org/:_authToken={sid}\n", (sid,)),
         ("pip", f"[global]\nindex-url = https://ci:{p[11]}@pypi.example.net/simple\n", (p[11],)),
         ("tfvars", f'resource "db" "main" {{\n  password = "{p[12]}"\n}}\n', (p[12],)),
         ("connect", f'conn = connect(host="db1", user="app", password="{p[13]}")', (p[13],)),
@@ -368,7 +368,7 @@ def negatives(seed: int) -> list[tuple[str, str]]:
         ("call-id", json.dumps({"call_id": f"call_{s.of(24)}", "type": "function_call"})),
         (
             "yarn-lock",
-            f'"@babel/core@^7.1.0":\n  version "7.23.0"\n  resolved "https://registry.yarnpkg.com/'
+            f'"@babel/core@^7.1.0":\n  version "7.23.0"\n  resolved "https://packages.example.net/'
             f'@babel/core/-/core-7.23.0.tgz#{sha()}"\n  integrity sha512-{s.b64(64)}\n',
         ),
         (
