@@ -19,7 +19,8 @@ Scan = Callable[[str], list[Any]]
 
 #: Exit code of a child that has no scanner.
 MISSING = 3
-_PLACEHOLDER = re.compile(r"<?redacted>?")
+#: Ours, and the one with the rule's name that memories of the reference have.
+_PLACEHOLDER = re.compile(r"\[REDACTED:[\w.-]+\]|<?redacted>?")
 _ARMOUR = re.compile(r"-{3,}\s*(?:BEGIN|END)[A-Z0-9 ]*-{3,}")
 _WORD = re.compile(r"[A-Za-z0-9+/=_.~-]{8,}")
 

@@ -9,7 +9,7 @@ import random
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -72,7 +72,7 @@ class Redactor:
         self.stamp = stamp
 
     @classmethod
-    def load(cls, cache_dir: Path, *, tell: Callable[[str], None] | None = None) -> "Redactor":
+    def load(cls, cache_dir: Path) -> "Redactor":
         """Return a redactor that has shown that it finds secrets.
 
         The first time, its rules are compiled, which takes seconds; they are kept in `cache_dir`.
@@ -89,8 +89,6 @@ class Redactor:
             cache_dir.chmod(0o700)
         except OSError:
             cache_dir = cache_dir.resolve()  # the rules are compiled each time then
-        if tell is not None:
-            tell("compiling rules" if not _is_warm(cache_dir) else "loading rules")
         try:
             rules = kingfisher_sdk.Rules(
                 [str(path) for path in _rule_files()], confidence="low", cache_dir=str(cache_dir)
@@ -299,13 +297,6 @@ def current_stamp() -> str:
         own.update(path.read_bytes().replace(b"\r\n", b"\n"))
     own.update(Path(__file__).read_bytes().replace(b"\r\n", b"\n"))
     return f"kingfisher-{engine}+{own.hexdigest()[:12]}"
-
-
-def _is_warm(cache_dir: Path) -> bool:
-    try:
-        return any(cache_dir.iterdir())
-    except OSError:
-        return False
 
 
 def _canaries() -> dict[str, tuple[str, str]]:

@@ -126,9 +126,15 @@ def test_the_placeholder_passes(text: str) -> None:
     assert check(blocks(text)).withheld == {}
 
 
+def test_the_placeholder_of_the_reference_passes() -> None:
+    assert check(blocks('password = "[REDACTED:generic-api-key]"')).withheld == {}
+
+
 def test_a_secret_beside_the_placeholder_does_not_pass() -> None:
     assert is_placeholder("<redacted>")
+    assert is_placeholder("[REDACTED:generic-api-key]")
     assert not is_placeholder("<redacted>Ab3dE9fGh2jK")
+    assert not is_placeholder("[REDACTED:Ab3dE9fGh2jK")
     text = f"TOKEN=<redacted> {secret()}"
     assert check(blocks(text)).withheld["b0"] == ["github-pat"]
 
