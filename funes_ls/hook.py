@@ -29,15 +29,6 @@ _MOST_PATH_CHARS = 4096
 _LOG_BYTES = 200_000
 LOG = "hook.log"
 
-#: Events at which a session begins or ends, by the names that agents have for them.
-BOUNDARIES = frozenset(
-    {
-        *("SessionStart", "SessionEnd"),
-        *("session_start", "session_shutdown"),
-        *("on_session_start", "on_session_finalize"),
-    }
-)
-
 
 def main(argv: Sequence[str]) -> int:
     """Pass an event on; return 0 whatever happens."""
@@ -51,15 +42,9 @@ def main(argv: Sequence[str]) -> int:
         paths = traces_of(agent, payload, env)
         if not _touched(home, paths, env):
             _touch_later(home, paths, env)
-        if event in BOUNDARIES:
-            at_boundary(agent, event, env)
     except BaseException as exc:
         _log(env, agent, event, exc)
     return 0
-
-
-def at_boundary(_agent: str, _event: str, _env: Mapping[str, str]) -> None:
-    """Do what is due when a session begins or ends: nothing yet, as no memory is shared."""
 
 
 def event_of(text: bytes) -> Mapping[str, Any]:

@@ -90,7 +90,7 @@ def _scrubbed(
         if not is_empty:
             scanner = scanner or _loaded(settings)
             if params.dry_run:
-                for total in look_steps(view, scanner, report):
+                for total in look_steps(view, settings.home, scanner, report):
                     stop_if(cancelled)
                     progress(IndexEvent(phase="scrub", done=report.sessions, total=total))
     if is_empty or scanner is None:

@@ -171,15 +171,28 @@ def ingest_steps(
 def _gone(unit: Unit, memory: Memory, exclusion: Exclusion) -> Ingested | None:
     """Take out a session that is stored and is to be kept out by now; None when it is not."""
     known = memory.catalog.source(unit.key)
-    session = memory.catalog.session(known.session_id) if known else None
-    if known is None or session is None:
+    if known is None:
         return None
+    session = memory.catalog.session(known.session_id)
+    if session is None:
+        return _still_private(unit, memory, known)
     reason = exclusion.reason(cwd=session.cwd, unit=unit)
     if not reason:
         return None
     why = Excluded(reason=reason, session_id=session.session_id, cwd=session.cwd)
     removed = excluded.keep_out(memory, _seen(unit, session.session_id, path=known.path), why)
     return Ingested(session_id=session.session_id, removed=removed, excluded=reason)
+
+
+def _still_private(unit: Unit, memory: Memory, known: Source) -> Ingested | None:
+    """Keep a session out that says so itself and has only grown since; None when it may not."""
+    why = excluded.known(memory.catalog, unit.key)
+    if why is None or why.reason != BY_MARKER:
+        return None
+    if known.inode != unit.inode or unit.size < known.size or unit.container:
+        return None
+    memory.catalog.put_source(_seen(unit, known.session_id, path=known.path))
+    return Ingested(session_id=known.session_id, excluded=BY_MARKER)
 
 
 def _seen(

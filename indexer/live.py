@@ -212,14 +212,14 @@ class LiveIndexer:
         self._trouble = ""
         if (wait_s := self._task_step(memory)) is not None:
             return wait_s
-        if self._purge_at == float("inf") and purge.is_due(memory):
-            self._purge_at = self._clock() + _PURGE_AGAIN_S  # what is kept out by now has left
         if self._must_purge(memory):
             self._queue.add_task(purging(self._home))
             return 0.0
         if self._writer.urgent():
             return 0.0
         waits = [self._step(), *self._writer.later(is_working=self._work is not None)]
+        if not self._is_purge_due and purge.is_due(memory):  # what is kept out by now has left
+            self._is_purge_due, self._purge_at = True, self._clock() + _PURGE_AGAIN_S
         if self._is_purge_due:
             waits.append(max(0.05, self._purge_at - self._clock()))
         known = [wait for wait in waits if wait is not None]

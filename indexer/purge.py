@@ -97,23 +97,25 @@ def _drop_copies(memory: Memory, home: Path) -> None:
     drop_shown(home)
 
 
-def clean_logs(home: Path, cleaned: Callable[[str], str]) -> int:
+def clean_logs(home: Path, cleaned: Callable[[str], str], *, is_dry: bool = False) -> int:
     """Rewrite in place the logs whose text is another one when cleaned; return how many.
 
-    Whoever appends to a log meanwhile goes on at its end.
+    Whoever appends to a log meanwhile goes on at its end. A dry run only counts them.
     """
     changed = 0
     for path in (home / "logs").glob("*"):
         with contextlib.suppress(OSError):
-            changed += _clean_log(path, cleaned)
+            changed += _clean_log(path, cleaned, is_dry=is_dry)
     return changed
 
 
-def _clean_log(path: Path, cleaned: Callable[[str], str]) -> bool:
-    with path.open("r+", encoding="utf-8", errors="surrogateescape", newline="") as file:
+def _clean_log(path: Path, cleaned: Callable[[str], str], *, is_dry: bool) -> bool:
+    with path.open(
+        "r" if is_dry else "r+", encoding="utf-8", errors="surrogateescape", newline=""
+    ) as file:
         before = file.read()
         after = cleaned(before)
-        if after != before:
+        if after != before and not is_dry:
             file.seek(0)
             file.write(after)
             file.truncate()

@@ -21,9 +21,12 @@ from funes_ls.indexer.blocks import StoredBlock, blocks_of_rows
 from funes_ls.indexer.calls.rebuild import rebuild_steps
 from funes_ls.indexer.catalog import Catalog, Session, Source
 from funes_ls.indexer.chunk import chunk_id, join_pieces, split
+from funes_ls.indexer.clean import hidden_key
+from funes_ls.indexer.errors import TraceError
 from funes_ls.indexer.memory import Memory, MemoryView
 from funes_ls.indexer.model import Chunk, Problem
 from funes_ls.indexer.redaction import record
+from funes_ls.indexer.redaction.judge import MARK
 from funes_ls.indexer.traces.texts import munge, title_of
 
 #: Fields of rows and of sessions that may hold a secret.
@@ -117,13 +120,16 @@ class _Cleaner:
 
     def block(self, text: str) -> str | None:
         """Return the text of a block without secrets, None when it cannot be cleaned."""
-        found = self._scanner.text(text)
-        if found.text == text:
-            return text
-        self.report.note(found.counts)
-        # What is stored is cut and put together again: that must be clean, too.
-        again = join_pieces(list(split(found.text)))
-        return found.text if self._scanner.text(again).text == again else None
+        try:
+            found = self._scanner.text(text)
+            if found.text == text:
+                return text
+            self.report.note(found.counts)
+            # What is stored is cut and put together again: that must be clean, too.
+            again = join_pieces(list(split(found.text)))
+            return found.text if self._scanner.text(again).text == again else None
+        except TraceError:
+            return None  # nobody can tell what is in it
 
     def detail(self, text: str) -> str:
         """Return a short text without secrets."""
@@ -132,25 +138,35 @@ class _Cleaner:
         if text not in self._known:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            found = self._scanner.text(text)
-            if found.text != text:
-                self.report.note(found.counts)
-                self.report.details += 1
-            self._known[text] = found.text
+            self._known[text] = clean = self._cleaned(text)
+            self.report.details += clean != text
         return self._known[text]
 
+    def _cleaned(self, text: str) -> str:
+        try:
+            found = self._scanner.text(text)
+        except TraceError:
+            return MARK
+        if found.text != text:
+            self.report.note(found.counts)
+        return found.text
 
-def look_steps(view: MemoryView, scanner: Scanner, report: ScrubReport) -> Iterator[int]:
-    """Scan a memory and change nothing; yield how many sessions there are, after each of them."""
+
+def look_steps(
+    view: MemoryView, home: Path, scanner: Scanner, report: ScrubReport
+) -> Iterator[int]:
+    """Scan a home's memory and logs and change nothing; yield after each session how many there are."""
     cleaner = _Cleaner(scanner, report)
     names = _session_ids(view.catalog)
     for name in names:
         report.requeued += len(_change_of(name, view, cleaner).rows)
         yield len(names)
     for source in view.catalog.sources():
-        _is_dirty(source, cleaner)
+        _clean_source(source, cleaner)
     for problem in view.catalog.problems():
         _clean_problem(problem, cleaner)
+    logs = purge.clean_logs(home, lambda text: _clean_text(text, scanner), is_dry=True)
+    report.details += logs
 
 
 def scrub_steps(
@@ -265,6 +281,8 @@ def _clean_session(session: Session, cleaner: _Cleaner) -> Session:
     values = {name: cleaner.detail(getattr(session, name)) for name in _SESSION_FIELDS}
     if values["cwd"] != session.cwd and session.workdir == munge(session.cwd):
         values["workdir"] = munge(values["cwd"]) or ""
+    if cleaner.detail(session.source_key) != session.source_key:
+        values["source_key"] = hidden_key(session.source_key)
     return replace(session, **values)
 
 
@@ -315,20 +333,32 @@ def _further_id(first: Chunk, split_idx: int) -> str:
 def _scrub_rest(catalog: Catalog, cleaner: _Cleaner) -> None:
     """Clean what is said of traces: how far they were read, and what could not be."""
     for source in catalog.sources():
-        if _is_dirty(source, cleaner):
-            # Read whole the next time: its rows are known by their ids.
-            catalog.put_source(replace(source, resume=None))
+        clean = _clean_source(source, cleaner)
+        if clean != source:
+            with catalog.transaction():
+                catalog.forget_source(source.key)
+                catalog.put_source(clean)
     problems = catalog.problems()
-    clean = [_clean_problem(problem, cleaner) for problem in problems]
-    if clean != problems:
+    told = [_clean_problem(problem, cleaner) for problem in problems]
+    if told != problems:
         with catalog.transaction():
             catalog.change("DELETE FROM problems")
-            catalog.add_problems(clean)
+            catalog.add_problems(told)
 
 
 def _clean_problem(problem: Problem, cleaner: _Cleaner) -> Problem:
     path, message = cleaner.detail(problem.path), cleaner.detail(problem.message)
     return replace(problem, path=path, message=message)
+
+
+def _clean_source(source: Source, cleaner: _Cleaner) -> Source:
+    """Return what is known of a trace without secrets: where it is, and how far it was read."""
+    # One without a state is read whole the next time: its rows are known by their ids.
+    resume = None if _is_dirty(source, cleaner) else source.resume
+    path = cleaner.detail(source.path)
+    if path == source.path and cleaner.detail(source.key) == source.key:
+        return source if resume == source.resume else replace(source, resume=resume)
+    return replace(source, key=hidden_key(source.key), path=path, resume=None)
 
 
 def _is_dirty(source: Source, cleaner: _Cleaner) -> bool:
@@ -367,5 +397,8 @@ def _strings(value: Any) -> Iterator[str]:
 def _clean_text(text: str, scanner: Scanner) -> str:
     """Return lines of a log without secrets, byte for byte the same when they hold none."""
     shown = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    clean = scanner.text(shown).text
+    try:
+        clean = scanner.text(shown).text
+    except TraceError:
+        return f"{MARK}\n"
     return text if clean == shown else clean

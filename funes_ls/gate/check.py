@@ -178,10 +178,10 @@ class _Run:
 
     def _fell(self, blocks: list[Block], fallen: Fallen) -> None:
         self.end()
-        self._falls += 1
-        if self._falls > _MOST_FALLS:
-            raise broken("ended again and again")
         if len(blocks) == 1:
+            self._falls += 1  # halves of a frame that fall with one bad text in it are no more bad
+            if self._falls > _MOST_FALLS:
+                raise broken("ended again and again")
             self._withhold(blocks[0], [SLOW if fallen.slow else CRASHED], [0])
             self.report.scanned += 1
             return

@@ -6,7 +6,9 @@ from collections.abc import Callable
 import msgspec
 
 from funes_ls.indexer.catalog import Catalog
+from funes_ls.indexer.errors import TraceError
 from funes_ls.indexer.redaction.base import Counts, Redaction, current_stamp
+from funes_ls.indexer.redaction.judge import MARK
 
 #: Stamp of the oldest rules that a stored row was read with.
 STAMP_KEY = "redaction"
@@ -48,7 +50,14 @@ def cleaner(catalog: Catalog, redaction: Redaction | None) -> Callable[[str], st
     """Return what takes secrets out of stored rows; None where they are clean, or may have some."""
     if redaction is None or not is_scrub_due(catalog, redaction.stamp):
         return None
-    return lambda text: redaction.text(text).text
+
+    def clean(text: str) -> str:
+        try:
+            return redaction.text(text).text
+        except TraceError:
+            return MARK  # nobody can tell what is in it
+
+    return clean
 
 
 def counts(catalog: Catalog) -> dict[str, int]:

@@ -12,8 +12,9 @@ from msgspec import Struct
 from funes_ls.indexer import purge
 from funes_ls.indexer.catalog import Session, Source
 from funes_ls.indexer.chunk import chunk_id, split
+from funes_ls.indexer.clean import hidden_key
 from funes_ls.indexer.dataset import open_dataset
-from funes_ls.indexer.errors import ScannerError
+from funes_ls.indexer.errors import ScannerError, TraceError
 from funes_ls.indexer.facts import Facts
 from funes_ls.indexer.lexical import LexicalQuery
 from funes_ls.indexer.memory import Memory
@@ -107,7 +108,7 @@ def dirty(tmp_path: Path) -> Path:
         memory.queue([*told, *rows(30, session="s2")])
         memory.catalog.put_session(
             Session(session_id="s1", title=f"the key is {SECRET} and no other", cwd="/work",
-                    branch=f"fix/{SECRET}", chunks=len(told))
+                    branch=f"fix/{SECRET}", chunks=len(told), source_key=f"/x/{SECRET}/s1")
         )  # fmt: skip
         memory.catalog.put_session(Session(session_id="s2", title="plain", chunks=30))
         memory.catalog.put_files("s1", [f"/work/{SECRET}.py", "/work/a.py"])
@@ -116,6 +117,11 @@ def dirty(tmp_path: Path) -> Path:
         memory.catalog.put_source(
             Source(key="k", harness="claude_code", path="/x/s1", session_id="s1", size=1,
                    mtime_ns=1, inode=1, resume=msgspec.json.encode({"reader": state}))
+        )  # fmt: skip
+        place = f"/x/{SECRET}/s1"
+        memory.catalog.put_source(
+            Source(key=place, harness="claude_code", path=place, session_id="s1", size=1,
+                   mtime_ns=1, inode=2, resume=b"{}")
         )  # fmt: skip
         batch = memory.catalog.next_pending(35)
         memory.move(batch, vectors(batch), stamp=STAMP)
@@ -244,10 +250,24 @@ def test_a_dry_run_counts_and_changes_nothing(dirty: Path) -> None:
     before = data_of(dirty)
     report = ScrubReport()
     with reading(dirty) as memory:
-        assert list(look_steps(memory, StandIn(), report)) == [2, 2]
+        assert list(look_steps(memory, dirty, StandIn(), report)) == [2, 2]
     assert data_of(dirty) == before
     assert (report.redacted, report.sessions, report.found) == (3, 2, True)
-    assert scrub(dirty).redacted == 3
+    done = scrub(dirty)
+    assert (done.redacted, done.details) == (3, report.details)
+
+
+def test_a_dry_run_sees_a_secret_that_only_a_log_has(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    log = tmp_path / "logs" / "engine.log"
+    log.write_text(f"fine\nnot {SECRET}\n", encoding="utf-8")
+    with writing(tmp_path) as memory:
+        memory.queue(rows(2))
+    report = ScrubReport()
+    with reading(tmp_path) as memory:
+        list(look_steps(memory, tmp_path, StandIn(), report))
+    assert (report.redacted, report.details) == (0, 1)
+    assert SECRET in log.read_text(encoding="utf-8")
 
 
 def test_a_scanner_that_fails_leaves_the_memory_whole(dirty: Path) -> None:
@@ -304,3 +324,34 @@ def test_a_kill_loses_nothing_and_the_next_run_finishes(dirty: Path, death: str)
 def _whole(found: Sequence[str]) -> list[str]:
     """Return the rows of blocks of one chunk: how many others have depends on the cut."""
     return [text for text in found if len(text) < 600]
+
+
+class Failing(StandIn):
+    """A scanner that cannot take a text with one word in it."""
+
+    def text(self, text: str) -> Found:
+        if "undoing" in text:
+            raise TraceError("It took too long.", kind="unscannable")
+        return super().text(text)
+
+
+def test_a_text_nobody_can_scan_goes_and_the_rest_is_cleaned(dirty: Path) -> None:
+    with writing(dirty) as memory:
+        memory.queue(block(90, "an undoing of scanners"))
+        memory.catalog.put_session(Session(session_id="s0", title="undoing", cwd="/undoing"))
+    report = scrub(dirty, Failing())
+    assert report.dropped == 1
+    assert not [text for text in texts(dirty, "s1") if "undoing" in text]
+    assert list(traces_of(dirty, SECRET)) == []
+    again = scrub(dirty, Failing())
+    assert (again.redacted, again.dropped, again.requeued) == (0, 0, 0)
+
+
+def test_a_trace_with_a_secret_in_its_path_is_known_by_another_key(dirty: Path) -> None:
+    key = f"/x/{SECRET}/s1"
+    scrub(dirty)
+    with reading(dirty) as memory:
+        known = memory.catalog.source(hidden_key(key))
+        session = memory.catalog.session("s1")
+    assert known is not None and known.path == "/x/<redacted>/s1" and known.resume is None
+    assert session is not None and session.source_key == known.key

@@ -40,6 +40,10 @@ export class Ask implements vscode.TextDocumentContentProvider, vscode.DocumentL
     if (!picked) return;
     const params = { question, agent: picked.agent };
     const dry = await this.connection.request<AskAnswer>("funes/ask", { ...params, dryRun: true });
+    if (!dry.prompt) {
+      await this.open(`${oneLine(question, 1000)}\n\n${oneLine(dry.note, 1000)}\n`);
+      return;
+    }
     const send = vscode.l10n.t("Send");
     const show = vscode.l10n.t("Show What Is Sent");
     const told = vscode.l10n.t("{0} passages of past sessions ({1} characters) go to {2} on this machine, and from there to whoever runs its model.", dry.sources.length, dry.prompt.length, picked.label);
@@ -58,7 +62,7 @@ export class Ask implements vscode.TextDocumentContentProvider, vscode.DocumentL
         const take = (part: { text: string }): void => this.put(uri, head + visible((text += part.text)));
         const answer = await this.connection.stream<{ text: string }, AskAnswer>("funes/ask", params, take, token);
         this.sources.set(uri.toString(), answer.sources);
-        this.put(uri, head + visible(answer.answer || text) + sourceLines(answer));
+        this.put(uri, head + visible(answer.answer || text) + noteLine(answer) + sourceLines(answer));
       } catch (error) {
         this.put(uri, `${head}${visible(text)}\n\n${isCancelled(error) ? vscode.l10n.t("Stopped.") : said(error)}\n`);
       }
@@ -94,6 +98,11 @@ export class Ask implements vscode.TextDocumentContentProvider, vscode.DocumentL
   dispose(): void {
     vscode.Disposable.from(...this.parts, this.changed).dispose();
   }
+}
+
+/** What a person must know of the answer: that it names sessions it was not given, or that nobody was asked. */
+function noteLine(answer: AskAnswer): string {
+  return answer.note ? `\n\n${oneLine(answer.note, 1000)}` : "";
 }
 
 function sourceLines(answer: AskAnswer): string {

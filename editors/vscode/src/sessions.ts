@@ -34,12 +34,12 @@ export class SessionsView implements vscode.TreeDataProvider<SessionNode>, vscod
     ];
   }
 
-  /** Reads the first page anew; only while somebody can see it. */
+  /** Reads anew what is shown, pages that a person has opened too; only while somebody can see it. */
   async read(force = false): Promise<void> {
     this.stale = true;
     if (this.connection.state !== "running" || (!force && !this.view.visible)) return;
     this.stale = false;
-    await this.page(0);
+    await this.page(0, Math.max(PAGE, this.sessions.length));
   }
 
   /** Reads the next page. */
@@ -47,10 +47,10 @@ export class SessionsView implements vscode.TreeDataProvider<SessionNode>, vscod
     return this.page(this.sessions.length);
   }
 
-  private async page(offset: number): Promise<void> {
+  private async page(offset: number, limit = PAGE): Promise<void> {
     const mine = ++this.asked;
     try {
-      const answer = await this.connection.request<SessionsAnswer>("funes/sessions", { ...this.filter, limit: PAGE, offset });
+      const answer = await this.connection.request<SessionsAnswer>("funes/sessions", { ...this.filter, limit, offset });
       if (mine !== this.asked) return;
       this.sessions = [...this.sessions.slice(0, offset), ...answer.sessions];
       this.total = answer.total;
