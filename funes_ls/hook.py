@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from funes_ls.indexer.home import home_dir, make_private
+from funes_ls.indexer.home import expanded, home_dir, make_private
 
 #: Longest event that is looked at; what comes after is read and thrown away.
 _MOST_BYTES = 8 << 20
@@ -61,7 +61,7 @@ def traces_of(agent: str, payload: Mapping[str, Any], env: Mapping[str, str]) ->
     named = [payload.get("transcript_path"), payload.get("agent_transcript_path")]
     if agent == "hermes":
         folder = env.get("HERMES_HOME", "").strip() or Path.home() / ".hermes"
-        named.append(str(Path(folder).expanduser() / "state.db"))
+        named.append(str(expanded(folder) / "state.db"))
     return [path for path in dict.fromkeys(named) if _is_path(path)]
 
 

@@ -12,6 +12,7 @@ from funes_ls.indexer import purge
 from funes_ls.indexer.crash_marks import CrashMarks
 from funes_ls.indexer.errors import BackendError, MemoryStateError, UsageError
 from funes_ls.indexer.exclude import Exclusion
+from funes_ls.indexer.home import expanded
 from funes_ls.indexer.lock import writer_lock
 from funes_ls.indexer.memory import Memory, open_memory
 from funes_ls.indexer.model import HARNESSES
@@ -25,7 +26,7 @@ from funes_ls.indexer.pipeline import (
 )
 from funes_ls.indexer.progress import IndexEvent, Progress, ignore_progress
 from funes_ls.indexer.redaction.base import LocalRedaction, Redaction
-from funes_ls.indexer.settings import Settings
+from funes_ls.indexer.settings import Settings, check_whole
 from funes_ls.indexer.traces import TraceSource, detect, source_for, sources
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ def run_index(
         ScannerError: secrets cannot be looked for.
     """
     started = time.monotonic()
+    check_whole(settings)
     places = places_of(request, env)
     report = IndexReport(memory=str(settings.memory_dir))
     redaction = _redaction(settings, progress)
@@ -196,7 +198,7 @@ def places_of(request: IndexRequest, env: Mapping[str, str]) -> list[tuple[Trace
 
 
 def _target_places(request: IndexRequest) -> list[tuple[TraceSource, Path]]:
-    path = Path(request.target).expanduser().absolute()
+    path = expanded(request.target).absolute()
     if not path.exists():
         raise UsageError(f"No such path: {path}", kind="no_such_path")
     if request.harness:
@@ -373,5 +375,5 @@ def check_model(settings: Settings, memory: Memory) -> None:
 def _stamp_of_directory(ref: str) -> str:
     from funes_ls.indexer.embedding import CARD_FILE, read_card
 
-    directory = Path(ref).expanduser()
+    directory = expanded(ref)
     return read_card(directory).stamp if (directory / CARD_FILE).is_file() else ""

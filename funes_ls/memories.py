@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from funes_ls.index_run import model_ref
 from funes_ls.indexer.errors import BackendError, FunesError, MemoryStateError, UsageError
+from funes_ls.indexer.home import expanded
 from funes_ls.indexer.memory import CATALOG, Memory, open_for_words, open_memory
 from funes_ls.indexer.settings import Settings
 
@@ -74,7 +75,7 @@ def memory_path(settings: Settings, spec: str) -> Path:
     """
     if spec in ("", "local"):
         return settings.memory_dir
-    path = Path(spec).expanduser()
+    path = expanded(spec)
     if "://" in spec or not _exists(path):
         raise UsageError(
             f"No memory at {spec}.",

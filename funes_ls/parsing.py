@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from funes_ls.indexer.chunk import chunks_of
 from funes_ls.indexer.errors import UsageError
+from funes_ls.indexer.home import expanded
 from funes_ls.indexer.model import Chunk, Problem, Turn
 from funes_ls.indexer.traces import TraceSource, Unit, detect, source_for
 
@@ -24,7 +25,7 @@ def parse(path: Path, *, harness: str = "") -> Iterator[ParsedUnit | Problem]:
     Raises:
         UsageError: no such path, or an unknown harness.
     """
-    path = path.expanduser()
+    path = expanded(path)
     if not path.exists():
         raise UsageError(f"No such path: {path}", kind="no_such_path")
     source = source_for(harness) if harness else detect(path)

@@ -16,6 +16,7 @@ from funes_ls.indexer.blocks import blocks_of_rows
 from funes_ls.indexer.chunk import render_elided
 from funes_ls.indexer.dataset import is_there
 from funes_ls.indexer.errors import FunesError, ScannerError, UsageError
+from funes_ls.indexer.home import expanded
 from funes_ls.indexer.memory import CATALOG, MemoryView
 from funes_ls.indexer.model import Problem, Turn, path_text
 from funes_ls.indexer.progress import Cancelled, IndexEvent, Progress, ignore_progress, never
@@ -150,7 +151,7 @@ def _files_at(target: str, settings: Settings) -> Path | None:
     path = memory_path(settings, target)
     if is_there(path) or (path / CATALOG).is_file():
         return None
-    return Path(target).expanduser()
+    return expanded(target)
 
 
 def _of_memory(view: MemoryView, run: _Scan) -> Iterator[Block]:
@@ -351,7 +352,7 @@ def existing(target: str) -> str:
     Raises:
         UsageError: it is neither a memory's name nor a path.
     """
-    path = Path(target).expanduser()
+    path = expanded(target)
     if target not in ("", "local") and not path.is_file() and not path.is_dir():
         raise UsageError(
             f"Nothing to scan at {target}.",

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from funes_ls.indexer.embedding_import import text_embedding
 from funes_ls.indexer.errors import BackendError
+from funes_ls.indexer.home import expanded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -243,7 +244,7 @@ def hub_caches(models_dir: Path) -> list[Path]:
         env.get("HF_HUB_CACHE"),
         str(Path(hf_home) / "hub"),
     ]
-    return [Path(name).expanduser() for name in named if name]
+    return [expanded(name) for name in named if name]
 
 
 def _snapshots(cache: Path) -> Iterator[Path]:
@@ -264,7 +265,7 @@ def _locate(ref: str, models_dir: Path) -> tuple[Path, ModelCard]:
     snapshot = cached_bge(models_dir) if wanted in (BGE_STAMP, bge_card("").name) else None
     if snapshot is not None:
         return snapshot, bge_card("cache")
-    directory = Path(wanted).expanduser()
+    directory = expanded(wanted)
     if directory.is_dir():
         return directory, read_card(directory)
     source = wanted if wanted in _BY_NAME else "--from PATH"

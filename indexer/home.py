@@ -1,14 +1,23 @@
 """Where a funes home is; the standard library only, so that a shim may ask."""
 
 import contextlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
+
+
+def expanded(path: str | os.PathLike[str]) -> Path:
+    """Return a path with a leading `~` as the home it names; as it is where there is no such user.
+
+    `Path.expanduser` raises there.
+    """
+    return Path(os.path.expanduser(path))  # noqa: PTH111
 
 
 def home_dir(env: Mapping[str, str]) -> Path:
     """Return `$FUNES_HOME`, by default `.funes` in the user's home directory."""
     named = env.get("FUNES_HOME", "").strip()
-    return Path(named).expanduser() if named else Path.home() / ".funes"
+    return expanded(named) if named else Path.home() / ".funes"
 
 
 def make_private(path: Path) -> None:

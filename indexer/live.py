@@ -44,6 +44,8 @@ _log = logging.getLogger(__name__)
 _PAUSE_S = 2.0
 #: Whether bytes of what was taken out are left is looked at again after a task.
 _PURGE_AGAIN_S = 30.0
+#: What is kept out by now leaves together with what follows it within moments.
+_PURGE_SOON_S = 2.0
 
 
 class LiveIndexer:
@@ -219,7 +221,7 @@ class LiveIndexer:
             return 0.0
         waits = [self._step(), *self._writer.later(is_working=self._work is not None)]
         if not self._is_purge_due and purge.is_due(memory):  # what is kept out by now has left
-            self._is_purge_due, self._purge_at = True, self._clock() + _PURGE_AGAIN_S
+            self._is_purge_due, self._purge_at = True, self._clock() + _PURGE_SOON_S
         if self._is_purge_due:
             waits.append(max(0.05, self._purge_at - self._clock()))
         known = [wait for wait in waits if wait is not None]

@@ -155,7 +155,7 @@ class _Cleaner:
 def look_steps(
     view: MemoryView, home: Path, scanner: Scanner, report: ScrubReport
 ) -> Iterator[int]:
-    """Scan a home's memory and logs and change nothing; yield after each session how many there are."""
+    """Scan a memory and logs, changing nothing; yield the number of sessions after each one."""
     cleaner = _Cleaner(scanner, report)
     names = _session_ids(view.catalog)
     for name in names:

@@ -40,6 +40,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         mcp_tokens: About how many tokens an answer to a coding agent may have.
         redaction: `on`, or `off`: sessions are stored with the secrets in them.
         exclude: Globs; sessions of matching folders, and matching traces, are kept out.
+        broken: Why `config.toml` could not be read, "" when it could; what it keeps out is unknown
+            then, so nothing is read.
     """
 
     home: Path
@@ -61,6 +63,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     mcp_tokens: int = 6_000
     redaction: str = "on"
     exclude: tuple[str, ...] = ()
+    broken: str = ""
 
     @property
     def memory_dir(self) -> Path:
@@ -169,6 +172,20 @@ def load_settings(
     return Settings(home=home, **values), warnings
 
 
+def check_whole(settings: Settings) -> None:
+    """Check, before anything is read, that the settings are all there.
+
+    Raises:
+        UsageError: kind `broken_settings`: they may say what is to be kept out.
+    """
+    if settings.broken:
+        raise UsageError(
+            f"Nothing is read: {settings.broken}, and it may say what is to be kept out.",
+            hint="Mend the file, and run the command again.",
+            kind="broken_settings",
+        )
+
+
 def check_setting(field: str, value: Any) -> Any:
     """Return a value of a flag or a request.
 
@@ -190,7 +207,8 @@ def _from_file(path: Path) -> tuple[dict[str, Any], list[str]]:
     except FileNotFoundError:
         return values, warnings
     except (OSError, ValueError) as exc:
-        return values, [f"{path} could not be read ({exc}); its settings are ignored."]
+        broken = f"{path} could not be read ({exc})"
+        return {"broken": broken}, [f"{broken}; its settings are ignored."]
     for key, value in _flat(table):
         field = CONFIG_KEYS.get(key)
         if field is None:

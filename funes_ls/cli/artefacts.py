@@ -8,11 +8,11 @@ import os
 import stat
 import sys
 import time
-from pathlib import Path
 from typing import IO, Any
 
 from funes_ls.cli.output import notice
 from funes_ls.indexer.errors import FunesError, UsageError
+from funes_ls.indexer.home import expanded
 
 #: As much is read, of git, of stdin, of a file; the engine looks at a share of each file of it.
 _MOST_BYTES = 12 << 20
@@ -100,7 +100,7 @@ def _read(stream: IO[bytes]) -> bytes:
 
 
 def _file(name: str) -> Artefact:
-    path = Path(name).expanduser()
+    path = expanded(name)
     try:
         if path.is_dir():
             raise UsageError(f"{name} is a folder.", hint="`--path` finds what touched a folder.")

@@ -7,14 +7,13 @@ take a tenth of a second.
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from funes_ls.cli.output import notice
 from funes_ls.engine.client import Connection, EngineError, connect
 from funes_ls.indexer.errors import FunesError
-from funes_ls.indexer.home import home_dir
+from funes_ls.indexer.home import expanded, home_dir
 
 if TYPE_CHECKING:
     import argparse
@@ -147,7 +146,7 @@ def sendable(value: Any) -> Any:
 def _absolute(memory: str) -> str:
     """Return a memory's path so that a process elsewhere finds it too."""
     try:
-        path = Path(memory).expanduser()
+        path = expanded(memory)
         return str(path.absolute()) if memory != "local" and path.exists() else memory
     except (OSError, ValueError, RuntimeError):
         return memory

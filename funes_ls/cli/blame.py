@@ -12,6 +12,7 @@ from funes_ls.cli.asking import Params, answer_to, as_object
 from funes_ls.cli.output import notice, use_color
 from funes_ls.cli.related import exists
 from funes_ls.indexer.errors import FunesError, UsageError
+from funes_ls.indexer.home import expanded
 from funes_ls.source_text import MAX_BYTES, decoded, lines_of, read_text
 
 _PLACE = re.compile(r"(?P<file>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)
@@ -79,7 +80,7 @@ def _absolute(path: Path) -> str:
 
 
 def _path(named: str) -> Path:
-    return Path(named).expanduser() if named.startswith("~") else Path(named)
+    return expanded(named) if named.startswith("~") else Path(named)
 
 
 def _within(wanted: tuple[int, int] | None, count: int, path: Path) -> tuple[int, int]:

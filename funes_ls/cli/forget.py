@@ -3,7 +3,6 @@
 import argparse
 import os
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from funes_ls import render
@@ -11,6 +10,7 @@ from funes_ls.cli.asking import as_object
 from funes_ls.cli.long import long_answer
 from funes_ls.cli.output import confirm, counted, is_terminal, notice
 from funes_ls.indexer.errors import UsageError
+from funes_ls.indexer.home import expanded
 from funes_ls.indexer.progress import Progress
 
 _TITLE_CHARS = 70
@@ -76,7 +76,7 @@ def _answer(args: argparse.Namespace, *, dry_run: bool) -> Any:
 def _folder(project: str | None) -> str | None:
     """Return a project so that a process elsewhere knows a folder that is named from here."""
     if project and project.startswith((".", "~")):
-        return str(Path(project).expanduser().resolve())
+        return str(expanded(project).resolve())
     return project
 
 

@@ -5,7 +5,6 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from funes_ls import render
@@ -15,7 +14,7 @@ from funes_ls.cli.progress import duration, shown
 from funes_ls.cli.report import rules_text
 from funes_ls.engine.client import Connection, EngineError, connect
 from funes_ls.indexer.errors import FunesError, UsageError
-from funes_ls.indexer.home import home_dir
+from funes_ls.indexer.home import expanded, home_dir
 from funes_ls.indexer.progress import IndexEvent, Progress
 from funes_ls.indexer.settings import Settings, load_settings
 
@@ -119,7 +118,7 @@ def _report_of(connection: Connection, params: Params, progress: Progress) -> "I
 
 
 def _params(args: argparse.Namespace) -> Params:
-    target = str(Path(args.target).expanduser().absolute()) if args.target else ""
+    target = str(expanded(args.target).absolute()) if args.target else ""
     params = {
         "target": sendable(target),
         "harness": sendable(args.harness or ""),

@@ -3,13 +3,13 @@
 import argparse
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 from funes_ls import render
 from funes_ls.cli.artefacts import artefact_of
 from funes_ls.cli.asking import Params, answer_to, as_object
 from funes_ls.cli.output import notice, use_color
+from funes_ls.indexer.home import expanded
 
 #: Options of `recall` that overrule settings -> their names on the wire.
 _NUMBERS = {"k": "k", "candidates": "candidates", "half_life": "halfLife", "neighbors": "neighbors"}
@@ -54,7 +54,7 @@ def session_filters(args: argparse.Namespace) -> Params:
     found: Params = {name: getattr(args, name) for name in _FILTERS}
     for name in ("cwd", "path"):
         if str(found[name]).startswith(("./", "../", "~")) or found[name] == ".":
-            found[name] = str(Path(found[name]).expanduser().absolute())
+            found[name] = str(expanded(found[name]).absolute())
     return {**found, "noSubagents": args.no_subagents, "memory": args.memory}
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from funes_ls import render
 from funes_ls.cli.asking import Params, answer_to, as_object
 from funes_ls.cli.output import notice, use_color
+from funes_ls.indexer.home import expanded
 
 
 def related(args: argparse.Namespace) -> int:
@@ -26,7 +27,7 @@ def related(args: argparse.Namespace) -> int:
 
 def named(file: str) -> str:
     """Return a file so that a process elsewhere finds it; one that is not here stays as it is."""
-    path = Path(file).expanduser() if file.startswith("~") else Path(file)
+    path = expanded(file) if file.startswith("~") else Path(file)
     return str(path.absolute()) if exists(path) or file.startswith(("./", "../")) else file
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from funes_ls import __version__, protocol
 from funes_ls.engine.address import RECORD, read_address, run_dir
@@ -62,7 +63,7 @@ class Core:
             name: ThreadPoolExecutor(count, thread_name_prefix=name)
             for name, count in _THREADS.items()
         }
-        self.memories = KeptOpen(self._load_settings())
+        self.memories = KeptOpen(self._load_settings(None))
         self.indexing = Indexing(self)
 
     def lane(self, name: Lane) -> ThreadPoolExecutor:
@@ -74,7 +75,7 @@ class Core:
         """Return the settings in force; a changed file is read first."""
         with self._config_lock:
             if self._stamp() != self._config_stamp:
-                self.memories.use(self._load_settings())
+                self.memories.use(self._load_settings(self.memories.settings))
                 self.indexing.settings_changed()
                 _log.info("the settings have changed")
         return self.memories.settings
@@ -84,12 +85,16 @@ class Core:
         _ = self.settings
         return self.memories
 
-    def _load_settings(self) -> Settings:
+    def _load_settings(self, last: Settings | None) -> Settings:
+        """Return the settings as they are by now; the last ones where the file is broken."""
         self._config_stamp = self._stamp()
         settings, warnings = load_settings(self.env)
         for warning in warnings:
             _log.warning("%s", warning)
-        return settings
+        if not settings.broken:
+            return settings
+        # What it keeps out stays out: nothing is read unless it is known what that is.
+        return last if last is not None else replace(settings, watch=False)
 
     def _stamp(self) -> tuple[int, int] | None:
         try:

@@ -22,6 +22,7 @@ from funes_ls.indexer.memory import CATALOG, Memory
 from funes_ls.indexer.progress import IndexEvent
 from funes_ls.indexer.redaction.base import Redaction
 from funes_ls.indexer.redaction.child import RedactingChild
+from funes_ls.indexer.settings import check_whole
 from funes_ls.indexer.traces import TraceSource
 from funes_ls.indexer.watch import Watcher, WatchState
 from funes_ls.writing import Change, Writer
@@ -130,6 +131,8 @@ class Indexing:
 
     def touch(self, paths: Iterable[Path]) -> None:
         """Read traces that have changed."""
+        if self._core.memories.settings.broken:
+            return
         self._live.touch(paths)
         if (redaction := self._redaction()) is not None:
             redaction.prepare()  # while the traces come to rest
@@ -171,6 +174,7 @@ class Indexing:
             FunesError: kind `cancelled`, or why it failed.
         """
         settings = self._core.settings
+        check_whole(settings)
         request = service.IndexRequest(
             target=params.target,
             harness=params.harness,

@@ -13,6 +13,7 @@ from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
+from funes_ls.indexer.home import expanded
 from funes_ls.install import entries, files
 from funes_ls.install.entries import Entry
 from funes_ls.install.plan import Change, Command, Plan, Wanted, holding
@@ -48,7 +49,7 @@ def _is_ours(value: Any, wanted: Wanted) -> bool:
     if not isinstance(source, str) or ":" in source[2:]:
         return False
     with suppress(OSError, RuntimeError, ValueError):
-        folder = _settings(wanted).parent / Path(source).expanduser()
+        folder = _settings(wanted).parent / expanded(source)
         return folder.resolve() == wanted.folder.resolve()
     return False
 

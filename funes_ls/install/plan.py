@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from funes_ls.indexer.home import home_dir
+from funes_ls.indexer.home import expanded, home_dir
 
 
 class Change(NamedTuple):
@@ -98,7 +98,7 @@ class Wanted(NamedTuple):
     def place(self, variable: str, *names: str) -> Path:
         """Return the agent's folder: what a variable says, else one below the home directory."""
         named = self.env.get(variable, "").strip() if variable else ""
-        return Path(named).expanduser() if named else self.user_home.joinpath(*names)
+        return expanded(named) if named else self.user_home.joinpath(*names)
 
 
 class Setup(Protocol):

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from funes_ls.indexer.home import expanded
+
 #: A client that said it has roots may take so long to name them.
 _PATIENCE_S = 1.0
 _HERE = ("./", "../", ".\\", "..\\")
@@ -44,7 +46,7 @@ class Roots:
         if named.startswith("file:"):
             return _existing(_folder(named))
         try:
-            path = Path(named).expanduser() if named.startswith("~") else Path(named)
+            path = expanded(named) if named.startswith("~") else Path(named)
             if path.is_absolute():
                 return _existing(path)
             return next(filter(None, (_existing(root / path) for root in self.folders)), None)

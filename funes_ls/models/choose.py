@@ -18,7 +18,7 @@ from funes_ls.indexer.embedding import (
     resolve_auto,
 )
 from funes_ls.indexer.errors import BackendError
-from funes_ls.indexer.home import make_private
+from funes_ls.indexer.home import expanded, make_private
 from funes_ls.models.catalog import KNOWN, known_model
 from funes_ls.models.hub import hub_answers
 from funes_ls.models.installer import install
@@ -187,7 +187,7 @@ def _selected(there: list[InstalledModel], models_dir: Path, setting: str) -> In
     for model in there:
         if wanted in (model.stamp, model.name, str(model.path)):
             return model
-    directory = Path(wanted or "").expanduser()
+    directory = expanded(wanted or "")
     is_model = bool(wanted) and (directory / CARD_FILE).is_file()
     return describe(directory, read_card(directory)) if is_model else None
 

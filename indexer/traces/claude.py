@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from funes_ls.indexer.home import expanded
 from funes_ls.indexer.model import Block, Problem, SessionMeta
 from funes_ls.indexer.traces import jsonvalue, texts
 from funes_ls.indexer.traces.base import Unit
@@ -31,7 +32,7 @@ class ClaudeSource:
         """Return the `projects` folders that Claude Code may use."""
         named = env.get("CLAUDE_CONFIG_DIR", "").strip()
         if named:
-            return [Path(named).expanduser() / "projects"]
+            return [expanded(named) / "projects"]
         return [home / ".claude" / "projects", home / ".config" / "claude" / "projects"]
 
     def units(self, root: Path) -> Iterator[Unit | Problem]:

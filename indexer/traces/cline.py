@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from funes_ls.indexer.home import expanded
 from funes_ls.indexer.model import Block, Problem, SessionMeta
 from funes_ls.indexer.traces import jsonvalue, texts
 from funes_ls.indexer.traces.base import Unit
@@ -56,7 +57,7 @@ class ClineSource:
             for name in _EXTENSIONS
         ]
         named = env.get("CLINE_DIR", "").strip()
-        base = Path(named).expanduser() if named else home / ".cline"
+        base = expanded(named) if named else home / ".cline"
         return [root for root in (*found, base / "data" / "tasks") if root.is_dir()]
 
     def units(self, root: Path) -> Iterator[Unit | Problem]:

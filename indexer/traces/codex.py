@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from funes_ls.indexer.home import expanded
 from funes_ls.indexer.model import Block, Problem, SessionMeta
 from funes_ls.indexer.traces import jsonvalue, texts
 from funes_ls.indexer.traces.base import Unit
@@ -42,7 +43,7 @@ class CodexSource:
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
         """Return where Codex keeps rollouts, current and archived."""
         named = env.get("CODEX_HOME", "").strip()
-        base = Path(named).expanduser() if named else home / ".codex"
+        base = expanded(named) if named else home / ".codex"
         return [base / "sessions", base / "archived_sessions"]
 
     def units(self, root: Path) -> Iterator[Unit | Problem]:

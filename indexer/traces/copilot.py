@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from funes_ls.indexer.home import expanded
 from funes_ls.indexer.model import Block, Problem, SessionMeta
 from funes_ls.indexer.traces import jsonvalue, texts
 from funes_ls.indexer.traces.base import Unit
@@ -39,7 +40,7 @@ class CopilotSource:
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
         """Return the folders of sessions, today's and the one of old versions."""
         named = env.get("COPILOT_HOME", "").strip()
-        base = Path(named).expanduser() if named else home / ".copilot"
+        base = expanded(named) if named else home / ".copilot"
         return [base / "session-state", base / "history-session-state"]
 
     def units(self, root: Path) -> Iterator[Unit | Problem]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from funes_ls.indexer.home import expanded
 from funes_ls.indexer.model import Block, Problem, SessionMeta
 from funes_ls.indexer.traces import jsonvalue, lines, texts
 from funes_ls.indexer.traces.base import Unit
@@ -41,7 +42,7 @@ class GeminiSource:
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
         """Return the folders of chats, one for each project: beside them lies much else."""
         named = env.get("GEMINI_CLI_HOME", "").strip()
-        base = (Path(named).expanduser() if named else home) / ".gemini" / "tmp"
+        base = (expanded(named) if named else home) / ".gemini" / "tmp"
         return sorted(base.glob("*/chats"))
 
     def units(self, root: Path) -> Iterator[Unit | Problem]:

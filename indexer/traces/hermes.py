@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from funes_ls.indexer.home import expanded
 from funes_ls.indexer.model import Block, Problem, SessionMeta, Turn, path_text
 from funes_ls.indexer.traces import jsonvalue, texts
 from funes_ls.indexer.traces.base import Unit
@@ -75,7 +76,7 @@ class HermesSource:
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
         """Return the folder of Hermes; profiles keep their databases below it."""
         named = env.get("HERMES_HOME", "").strip()
-        return [Path(named).expanduser() if named else home / ".hermes"]
+        return [expanded(named) if named else home / ".hermes"]
 
     def units(self, root: Path) -> Iterator[Unit | Problem]:
         """Yield the sessions of every database under a root, newest first in each.

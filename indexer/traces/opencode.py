@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from funes_ls.indexer.home import expanded
 from funes_ls.indexer.model import Block, Problem, SessionMeta, Turn, path_text
 from funes_ls.indexer.traces import jsonvalue, texts
 from funes_ls.indexer.traces.base import Unit
@@ -45,7 +46,7 @@ class OpencodeSource:
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
         """Return the folder of the database, the same on every system."""
         named = env.get("XDG_DATA_HOME", "").strip()
-        base = Path(named).expanduser() if named else home / ".local" / "share"
+        base = expanded(named) if named else home / ".local" / "share"
         return [base / "opencode"]
 
     def units(self, root: Path) -> Iterator[Unit | Problem]:

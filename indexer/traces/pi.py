@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from funes_ls.indexer.home import expanded
 from funes_ls.indexer.model import Block, Problem, SessionMeta
 from funes_ls.indexer.traces import jsonvalue, texts
 from funes_ls.indexer.traces.base import Unit
@@ -29,7 +30,7 @@ class PiSource:
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
         """Return where pi and oh-my-pi keep sessions."""
         named = env.get("PI_CODING_AGENT_DIR", "").strip()
-        pi = Path(named).expanduser() if named else home / ".pi" / "agent"
+        pi = expanded(named) if named else home / ".pi" / "agent"
         return [pi / "sessions", home / ".omp" / "agent" / "sessions"]
 
     def units(self, root: Path) -> Iterator[Unit | Problem]:

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from funes_ls.indexer.home import expanded
+
 _EDITORS = (
     "Code", "Code - Insiders", "Code - OSS", "VSCodium", "VSCodium - Insiders", "Cursor",
     "Windsurf", "Trae", "Positron", "Antigravity",
@@ -18,7 +20,7 @@ def user_folders(home: Path, env: Mapping[str, str]) -> Iterator[Path]:
     folders = [base / name / "User" for base in bases for name in _EDITORS]
     folders += [home / name / "data" / "User" for name in _SERVERS]
     if named:
-        folders.append(Path(named).expanduser() / "user-data" / "User")
+        folders.append(expanded(named) / "user-data" / "User")
     yield from (folder for folder in folders if folder.is_dir())
 
 
@@ -29,4 +31,4 @@ def _base(home: Path, env: Mapping[str, str]) -> Path:
     if sys.platform == "darwin":
         return home / "Library" / "Application Support"
     named = env.get("XDG_CONFIG_HOME", "").strip()
-    return Path(named).expanduser() if named else home / ".config"
+    return expanded(named) if named else home / ".config"

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from funes_ls.indexer.home import expanded
 from funes_ls.indexer.model import Block, Problem, SessionMeta
 from funes_ls.indexer.traces import texts
 from funes_ls.indexer.traces.base import Unit
@@ -34,7 +35,7 @@ class QwenSource:
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
         """Return the folders of chats, one for each project."""
         named = env.get("QWEN_RUNTIME_DIR", "").strip() or env.get("QWEN_HOME", "").strip()
-        base = Path(named).expanduser() if named else home / ".qwen"
+        base = expanded(named) if named else home / ".qwen"
         return sorted(base.glob("projects/*/chats"))
 
     def units(self, root: Path) -> Iterator[Unit | Problem]:

@@ -225,3 +225,29 @@ def test_another_writer_is_named(engines: Engines, projects: Path) -> None:
         ran = funes("index", "--yes", "--no-engine")
         assert ran.code == 1
         assert str(holder) in ran.err
+
+
+def test_what_is_kept_out_stays_out_while_the_settings_are_broken(
+    engines: Engines, own_home: Path, projects: Path
+) -> None:
+    config = own_home / ".funes" / "config.toml"
+    config.parent.mkdir()
+    config.write_text('[exclude]\npaths = ["/work/secret/**"]\n', encoding="utf-8")
+    write(projects / "p" / "s1.jsonl", [record("the kettle boils", uuid="u1")])
+    write(projects / "q" / "s2.jsonl", [record("a hidden kettle", uuid="v1", cwd="/work/secret/a")])
+    index("--yes")
+    assert len(recall("kettle")) == 1
+    config.write_text('[exclude]\npaths = ["/work/secret/**"\n', encoding="utf-8")
+    funes("index", "--yes")
+    assert len(recall("kettle")) == 1
+    funes("engine", "stop")
+    ran = funes("index", "--yes")  # one that has not known them before
+    assert ran.code == 2 and "may say what is to be kept out" in ran.err
+    write(projects / "p" / "s3.jsonl", [record("a third kettle", uuid="w1")])
+    assert len(recall("kettle")) == 1
+
+
+@pytest.mark.parametrize("command", ["index", "scan", "parse", "blame", "related"])
+def test_a_home_of_nobody_is_a_path_like_any_other(engines: Engines, command: str) -> None:
+    ran = funes(command, "~nobody-at-all/x")
+    assert "internal error" not in ran.err

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from funes_ls.indexer.settings import CONFIG_KEYS, ENV_KEYS, Settings, load_settings
+from funes_ls.indexer.errors import UsageError
+from funes_ls.indexer.settings import CONFIG_KEYS, ENV_KEYS, Settings, check_whole, load_settings
 
 
 def configured(tmp_path: Path, text: str) -> dict[str, str]:
@@ -41,7 +43,7 @@ def test_a_wrong_value_is_named_once_and_ignored(tmp_path: Path, text: str, name
     settings, warnings = load_settings(configured(tmp_path, text))
     assert len(warnings) == 1
     assert named in warnings[0]
-    assert settings == Settings(home=tmp_path)
+    assert replace(settings, broken="") == Settings(home=tmp_path)
 
 
 def test_a_wrong_variable_is_named() -> None:
@@ -56,6 +58,16 @@ def test_switches_in_words(text: str, value: bool) -> None:
 
 
 def test_every_setting_has_a_key_and_a_variable() -> None:
-    fields = set(Settings.__struct_fields__) - {"home"}
+    fields = set(Settings.__struct_fields__) - {"home", "broken"}  # what no one sets
     assert set(CONFIG_KEYS.values()) == fields
     assert set(ENV_KEYS.values()) == fields
+
+
+def test_nothing_is_read_while_it_is_unknown_what_is_kept_out(tmp_path: Path) -> None:
+    check_whole(load_settings({"FUNES_HOME": str(tmp_path)})[0])
+    (tmp_path / "config.toml").write_text('[exclude]\npaths = ["/x"\n', encoding="utf-8")
+    settings, warnings = load_settings({"FUNES_HOME": str(tmp_path)})
+    assert len(warnings) == 1
+    with pytest.raises(UsageError, match="Nothing is read") as told:
+        check_whole(settings)
+    assert told.value.kind == "broken_settings"
