@@ -204,7 +204,7 @@ def _from_file(path: Path) -> tuple[dict[str, Any], list[str]]:
     values: dict[str, Any] = {}
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return values, warnings
     except (OSError, ValueError) as exc:
         broken = f"{path} could not be read ({exc})"

@@ -86,15 +86,18 @@ class Core:
         return self.memories
 
     def _load_settings(self, last: Settings | None) -> Settings:
-        """Return the settings as they are by now; the last ones where the file is broken."""
+        """Return the settings as they are by now; what is read stays as it was in a broken file."""
         self._config_stamp = self._stamp()
         settings, warnings = load_settings(self.env)
         for warning in warnings:
             _log.warning("%s", warning)
         if not settings.broken:
             return settings
-        # What it keeps out stays out: nothing is read unless it is known what that is.
-        return last if last is not None else replace(settings, watch=False)
+        if last is None or last.broken:  # nobody knows what is to be kept out
+            return replace(settings, watch=False)
+        return replace(
+            settings, broken="", exclude=last.exclude, thinking=last.thinking, watch=last.watch
+        )
 
     def _stamp(self) -> tuple[int, int] | None:
         try:
