@@ -7,7 +7,7 @@ import sys
 from funes_ls.cli.output import notice
 from funes_ls.indexer.home import home_dir
 from funes_ls.mcp.server import Server
-from funes_ls.mcp.stdio import Answers, TooLong, lines_of, taken_streams
+from funes_ls.mcp.stdio import Answers, TooLong, lines_of, on_signal_to_end, taken_streams
 
 #: After the client has closed stdin, calls under way may take so long.
 _LAST_S = 5.0
@@ -29,14 +29,18 @@ def mcp(args: argparse.Namespace) -> int:
         memory=args.memory or "",
         tokens=args.tokens,
     )
-    try:
-        for line in lines_of(stream):
-            if isinstance(line, TooLong):
-                server.refuse_long()
-            else:
-                server.take(line)
-        server.finish(_LAST_S)
-    except KeyboardInterrupt:
+
+    def end() -> None:
         server.finish(0)
+        answers.close()
+        os._exit(0)  # the main thread waits for a line that nobody sends
+
+    on_signal_to_end(end)
+    for line in lines_of(stream):
+        if isinstance(line, TooLong):
+            server.refuse_long()
+        else:
+            server.take(line)
+    server.finish(_LAST_S)
     answers.close()
     return 0

@@ -6,8 +6,11 @@ Source: Model Context Protocol, "Transports", stdio: messages are lines, none ho
 import json
 import os
 import queue
+import signal
+import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, BinaryIO
 
 from funes_ls.indexer.errors import BackendError
@@ -39,6 +42,31 @@ def taken_streams() -> tuple[BinaryIO, int]:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
     return os.fdopen(0, "rb", closefd=False), out
+
+
+def on_signal_to_end(end: Callable[[], None]) -> None:
+    """Have `end` called, on a thread of its own, when this process is told to end.
+
+    The main thread may be about to wait for a line, where a handler of Python would run only after
+    the next one; a descriptor is written to at once, whatever that thread does.
+    """
+    ours, wakes = socket.socketpair()
+    wakes.setblocking(False)
+
+    def wait() -> None:
+        with wakes:  # kept open for as long as there is somebody to wake
+            ours.recv(1)
+            end()
+
+    with suppress(ValueError):  # not the main thread: whoever runs us handles signals
+        signal.set_wakeup_fd(wakes.fileno(), warn_on_full_buffer=False)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, _handled_by_waking)
+        threading.Thread(target=wait, name="signals", daemon=True).start()
+
+
+def _handled_by_waking(_signal: int, _frame: object) -> None:
+    pass
 
 
 def lines_of(stream: BinaryIO) -> Iterator[bytes | TooLong]:

@@ -3,6 +3,9 @@
 import io
 import json
 import os
+import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -54,3 +57,29 @@ def test_a_reader_that_is_gone_is_no_failure() -> None:
         answers.send({"id": number})
     answers.close()
     os.close(write)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals threads")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_though_the_main_thread_waits_and_is_not_woken(
+    number: signal.Signals,
+) -> None:
+    # As when the signal comes in the moment before the main thread begins to wait: what it waits
+    # in is not interrupted, so no handler of Python runs.
+    code = (
+        "import os, signal, threading, time\n"
+        "from funes_ls.mcp.stdio import on_signal_to_end\n"
+        "on_signal_to_end(lambda: os._exit(7))\n"
+        "other = threading.Thread(target=time.sleep, args=(60,), daemon=True)\n"
+        "other.start()\n"
+        "def tell():\n"
+        "    time.sleep(0.2)\n"
+        f"    signal.pthread_kill(other.ident, {int(number)})\n"
+        "threading.Thread(target=tell, daemon=True).start()\n"
+        "os.read(0, 1)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as process:
+        try:
+            assert process.wait(10) == 7
+        finally:
+            process.kill()
