@@ -155,6 +155,17 @@ def test_the_read_path_imports_itself_and_the_floor() -> None:
     assert bad == []
 
 
+def test_memories_elsewhere_need_the_floor_and_the_gate_alone() -> None:
+    bad = [
+        (who, name)
+        for who, name in own_imports("funes_ls.hub")
+        if not is_floor(name)
+        and not any(is_under(name, f"funes_ls.{layer}") for layer in ("hub", "gate"))
+        and name != "funes_ls"
+    ]
+    assert bad == []
+
+
 def test_service_knows_no_edge() -> None:
     edges = ("cli", "handlers", "server", "mcp", "hooks", "render", "engine", "agents")
     bad = [
@@ -168,6 +179,7 @@ def test_service_knows_no_edge() -> None:
 #: What each front and the engine may not know of one another, by package.
 FORBIDDEN = {
     "funes_ls.engine": ("cli", "handlers", "server", "mcp", "hooks", "render"),
+    "funes_ls.mcp": ("cli", "handlers", "server", "service", "memories", "indexer.memory"),
     "funes_ls.install": ("cli", "handlers", "server", "render", "engine", "service"),
     "funes_ls.handlers": ("cli", "service", "memories", "indexer.memory", "indexer.pipeline"),
     "funes_ls.server": ("cli", "service", "memories", "indexer.memory", "indexer.pipeline"),

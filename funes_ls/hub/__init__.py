@@ -1,0 +1,1 @@
+"""Memories elsewhere: naming them, reading them, publishing to them."""
