@@ -1,0 +1,28 @@
+"""A loopback Hub for each test, and the environment that leads a process to it."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.hub.fakehub import FakeHub
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[FakeHub]:
+    """Give a Hub that nobody has used yet."""
+    with FakeHub(tmp_path / "hub") as served:
+        yield served
+
+
+@pytest.fixture
+def owner(hub: FakeHub) -> str:
+    """Return a token that may write to `acme/…`."""
+    return hub.token("acme")
+
+
+@pytest.fixture
+def hub_env(hub: FakeHub, tmp_path: Path, own_home: Path, owner: str) -> dict[str, str]:
+    """Return the environment of a process that speaks to the Hub as `acme`."""
+    return {**os.environ, **hub.env(tmp_path / "hf", owner)}
