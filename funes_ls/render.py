@@ -92,6 +92,11 @@ def safe(text: str) -> str:
     return _UNSAFE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 session`, `2,000 sessions`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def recall_text(answer: "RecallAnswer", *, explain: bool = False) -> str:
     """Return hits in the agent layout, the same in a terminal and in a pipe."""
     asked = asked_text(answer.asked) if answer.asked else ""

@@ -29,6 +29,11 @@ def blame_text(answer: "BlameAnswer", source: Sequence[str], lines: tuple[int, i
         source: The whole file, line by line.
         lines: First and last line that were asked about, from 1.
     """
+    return "".join(blame_blocks(answer, source)) or _nothing(answer, lines)
+
+
+def blame_blocks(answer: "BlameAnswer", source: Sequence[str]) -> list[str]:
+    """Return the block of each run of lines, in the order of the answer; see `blame_text`."""
     turns = {(turn.session_id, turn.turn_uuid): turn for turn in answer.turns}
     blocks: list[str] = []
     told: set[tuple[str, str]] = set()
@@ -36,7 +41,7 @@ def blame_text(answer: "BlameAnswer", source: Sequence[str], lines: tuple[int, i
         whose = (run.session_id, run.turn_uuid)
         blocks.append(_block(run, turns.get(whose), source, is_new=whose not in told))
         told.add(whose)
-    return "".join(blocks) or _nothing(answer, lines)
+    return blocks
 
 
 def _block(

@@ -9,10 +9,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from funes_ls import render
-from funes_ls.cli.asking import answer_to, as_object
+from funes_ls.cli.asking import answer_to
 from funes_ls.cli.output import is_terminal, notice
 from funes_ls.cli.questions import session_filters
 from funes_ls.indexer.errors import UsageError
+from funes_ls.sending import as_object
 
 if TYPE_CHECKING:
     from funes_ls.protocol import AskAnswer

@@ -8,11 +8,12 @@ from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from funes_ls import render
-from funes_ls.cli.asking import Params, answer_to, as_object
+from funes_ls.cli.asking import answer_to
 from funes_ls.cli.output import notice, use_color
 from funes_ls.cli.related import exists
 from funes_ls.indexer.errors import FunesError, UsageError
 from funes_ls.indexer.home import expanded
+from funes_ls.sending import Params, as_object
 from funes_ls.source_text import MAX_BYTES, decoded, lines_of, read_text
 
 _PLACE = re.compile(r"(?P<file>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)

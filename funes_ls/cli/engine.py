@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from funes_ls import render
-from funes_ls.cli.asking import START_S, as_object
-from funes_ls.cli.output import counted
+from funes_ls.cli.asking import START_S
 from funes_ls.cli.progress import PHASES, duration
 from funes_ls.engine.address import Address, read_address
 from funes_ls.engine.client import EngineError, connect, open_socket
 from funes_ls.engine.peers import peer_pid
 from funes_ls.engine.starts import forget_crashes
 from funes_ls.indexer.home import home_dir
+from funes_ls.render import counted
+from funes_ls.sending import as_object
 
 _ANSWER_S = 5.0
 #: An engine that has been asked to end gets so long before it is ended.

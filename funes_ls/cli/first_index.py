@@ -8,13 +8,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from funes_ls.cli.asking import START_S, uses_engine
-from funes_ls.cli.output import counted, notice
+from funes_ls.cli.output import notice
 from funes_ls.cli.progress import duration, shown
 from funes_ls.engine.client import EngineError, connect
 from funes_ls.indexer.errors import FunesError
 from funes_ls.indexer.home import home_dir
 from funes_ls.indexer.progress import IndexEvent, Progress
 from funes_ls.install.plan import Wanted
+from funes_ls.render import counted
 
 if TYPE_CHECKING:
     from funes_ls.index_run import IndexReport

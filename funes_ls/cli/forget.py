@@ -6,12 +6,13 @@ from datetime import datetime
 from typing import Any
 
 from funes_ls import render
-from funes_ls.cli.asking import as_object
 from funes_ls.cli.long import long_answer
-from funes_ls.cli.output import confirm, counted, is_terminal, notice
+from funes_ls.cli.output import confirm, is_terminal, notice
 from funes_ls.indexer.errors import UsageError
 from funes_ls.indexer.home import expanded
 from funes_ls.indexer.progress import Progress
+from funes_ls.render import counted
+from funes_ls.sending import as_object
 
 _TITLE_CHARS = 70
 

@@ -8,15 +8,17 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from funes_ls import render
-from funes_ls.cli.asking import START_S, Params, sendable, uses_engine
-from funes_ls.cli.output import confirm, counted, is_terminal, notice
+from funes_ls.cli.asking import START_S, uses_engine
+from funes_ls.cli.output import confirm, is_terminal, notice
 from funes_ls.cli.progress import duration, shown
-from funes_ls.cli.report import rules_text
 from funes_ls.engine.client import Connection, EngineError, connect
 from funes_ls.indexer.errors import FunesError, UsageError
 from funes_ls.indexer.home import expanded, home_dir
 from funes_ls.indexer.progress import IndexEvent, Progress
 from funes_ls.indexer.settings import Settings, load_settings
+from funes_ls.render import counted
+from funes_ls.render_report import rules_text
+from funes_ls.sending import Params, sendable
 
 if TYPE_CHECKING:
     from funes_ls.service import IndexReport

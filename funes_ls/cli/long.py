@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from funes_ls.cli.asking import START_S, Params, sendable, uses_engine
+from funes_ls.cli.asking import START_S, uses_engine
 from funes_ls.cli.index import withdrawn_on_interrupt
 from funes_ls.cli.output import notice
 from funes_ls.cli.progress import shown
@@ -13,6 +13,7 @@ from funes_ls.engine.client import Connection, EngineError, connect
 from funes_ls.indexer.errors import FunesError
 from funes_ls.indexer.home import home_dir
 from funes_ls.indexer.progress import IndexEvent, Progress
+from funes_ls.sending import Params, sendable
 
 #: Ctrl-C ends it.
 _NO_LIMIT_S = 1e7

@@ -38,8 +38,3 @@ def confirm(question: str, *, default: bool) -> bool:
         return False
     answer = line.strip().lower()
     return default if not answer else answer in ("y", "yes")
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun: `1 session`, `2,000 sessions`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

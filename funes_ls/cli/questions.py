@@ -7,9 +7,10 @@ from typing import Any
 
 from funes_ls import render
 from funes_ls.cli.artefacts import artefact_of
-from funes_ls.cli.asking import Params, answer_to, as_object
+from funes_ls.cli.asking import answer_to
 from funes_ls.cli.output import notice, use_color
 from funes_ls.indexer.home import expanded
+from funes_ls.sending import Params, as_object
 
 #: Options of `recall` that overrule settings -> their names on the wire.
 _NUMBERS = {"k": "k", "candidates": "candidates", "half_life": "halfLife", "neighbors": "neighbors"}
@@ -86,7 +87,7 @@ def get(args: argparse.Namespace) -> int:
 
 def status(args: argparse.Namespace) -> int:
     """Print what a memory holds, or what could not be read."""
-    from funes_ls.cli.report import problems_text, status_text
+    from funes_ls.render_report import problems_text, status_text
 
     params: Params = {"memory": args.memory, "problems": args.problems}
     answer = answer_to("funes/status", params, args)
@@ -101,7 +102,7 @@ def status(args: argparse.Namespace) -> int:
 
 def sessions(args: argparse.Namespace) -> int:
     """Print a page of sessions."""
-    from funes_ls.cli.report import sessions_text
+    from funes_ls.render_report import sessions_text
 
     params = {
         "title": args.title,
@@ -114,7 +115,7 @@ def sessions(args: argparse.Namespace) -> int:
 
 def memories(args: argparse.Namespace) -> int:
     """Print which memories there are."""
-    from funes_ls.cli.report import memories_text
+    from funes_ls.render_report import memories_text
 
     return print_answer(answer_to("funes/memories", {}, args), memories_text, args)
 

@@ -5,9 +5,10 @@ import sys
 from pathlib import Path
 
 from funes_ls import render
-from funes_ls.cli.asking import Params, answer_to, as_object
+from funes_ls.cli.asking import answer_to
 from funes_ls.cli.output import notice, use_color
 from funes_ls.indexer.home import expanded
+from funes_ls.sending import Params, as_object
 
 
 def related(args: argparse.Namespace) -> int:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from funes_ls import render
-from funes_ls.cli.output import counted, notice
+from funes_ls.cli.output import notice
 from funes_ls.cli.progress import shown
+from funes_ls.render import counted
 
 if TYPE_CHECKING:
     from funes_ls.scanning import Finding, Place, ScanAnswer

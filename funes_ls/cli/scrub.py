@@ -5,10 +5,10 @@ import os
 from typing import Any
 
 from funes_ls import render
-from funes_ls.cli.asking import as_object
 from funes_ls.cli.long import long_answer
-from funes_ls.cli.output import counted
 from funes_ls.indexer.progress import Progress
+from funes_ls.render import counted
+from funes_ls.sending import as_object
 
 
 def scrub(args: argparse.Namespace) -> int:

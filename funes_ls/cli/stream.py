@@ -7,8 +7,9 @@ import unicodedata
 from typing import Any
 
 from funes_ls import render
-from funes_ls.cli.asking import Params, answer_to, as_object
+from funes_ls.cli.asking import answer_to
 from funes_ls.cli.output import notice, use_color
+from funes_ls.sending import Params, as_object
 
 _WAITING = "… by words so far; the final order follows"
 _DIM, _RESET = "\x1b[2m", "\x1b[0m"

@@ -9,15 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from funes_ls import render
-from funes_ls.cli.asking import as_object, prepared
 from funes_ls.indexer.errors import FunesError, UsageError
 from funes_ls.mcp import fence
 from funes_ls.mcp.arguments import Given
 from funes_ls.mcp.call import Call
 from funes_ls.mcp.roots import Roots
+from funes_ls.sending import as_object, prepared
 from funes_ls.source_text import lines_of, read_text
 
-_K = 8
 _SESSIONS = 20
 _WINDOW = 3
 _FILTERS = ("harness", "project", "since", "until", "path")
@@ -29,6 +28,7 @@ class Asking:
     Attributes:
         given: Its arguments.
         tokens: Of the answer.
+        k: How many passages.
     """
 
     def __init__(
@@ -38,12 +38,14 @@ class Asking:
         *,
         memory: str,
         tokens: int,
+        k: int,
         roots: Roots,
         env: Mapping[str, str],
     ) -> None:
-        """Ask as part of a call; `memory` and `tokens` are those of the server."""
+        """Ask as part of a call; `memory`, `tokens` and `k` are those of the server."""
         self.given = given
         self.tokens = given.number("max_tokens", tokens)
+        self.k = given.number("k", k)
         self._memory = given.text("memory").strip() or memory
         self._call = call
         self._roots = roots
@@ -57,7 +59,7 @@ class Asking:
     def ask(self, method: str, **params: Any) -> Any:
         """Return what the engine answers, with attributes."""
         wanted = {**params, "memory": self._memory or None}
-        sent = prepared(method, wanted, self._env, quiet=True)
+        sent = prepared(method, wanted, self._env, warn=lambda _: None)
         return as_object(self._call.ask(method, sent))
 
     def sent_path(self, name: str) -> str:
@@ -71,30 +73,31 @@ class Asking:
 
 def recall(asking: Asking) -> str:
     """Return the passages that answer a question, as many as fit."""
-    given = asking.given
-    skipped, k = given.number("offset", 0), given.values.get("k")
+    given, skipped = asking.given, asking.given.number("offset", 0)
     filters = {name: given.text(name).strip() for name in _FILTERS}
     filters |= {"project": asking.sent_path("project"), "path": asking.sent_path("path")}
     found = asking.ask(
         "funes/recall",
         query=given.text("query"),
         type=given.text("block_type"),
-        k=skipped + (k or _K) if skipped else k,
+        k=skipped + asking.k + 1,  # one more than is shown tells whether there are more
         **filters,
     )
-    hits = found.hits[skipped:]
+    hits = found.hits[skipped : skipped + asking.k]
     if not hits:
         return _with_note(_no_hits(filters, given, skipped), found.note)
     pieces = [render.recall_text(_like(found, hits=[hit], asked=None)) for hit in hits]
     count = fence.fitting(pieces, asking.room)
     shown = fence.cut("".join(pieces[:count]), asking.room)
     lead = (
-        f"{_counted(count, 'passage')} from past coding-agent sessions, from "
+        f"{render.counted(count, 'passage')} from past coding-agent sessions, from "
         f"{fence.origin(found.memory)}, best first. `get` shows the turns around one."
     )
     text = _with_note(fence.fenced(shown, lead=lead), found.note)
     left, seen = len(hits) - count, skipped + count
-    rest = f"{_counted(left, 'further passage')} did not fit" if left else "for further passages"
+    if seen == len(found.hits):
+        return text
+    rest = f"{render.counted(left, 'further passage')} did not fit" if left else "there are further"
     return f"{text}\nmore: {rest}: call recall again with offset={seen}."
 
 
@@ -138,7 +141,7 @@ def get(asking: Asking) -> str:
     if last + 1 < len(pieces):
         more.append(f"turn_uuid={fence.name(found.turns[last + 1].turn_uuid)} for what came after")
     lead = (
-        f"{_counted(last - first + 1, 'turn')} of session {fence.name(found.session_id)} of "
+        f"{render.counted(last - first + 1, 'turn')} of session {fence.name(found.session_id)} of "
         f"{fence.name(found.harness)}, from {fence.origin(found.memory)}."
     )
     text = fence.fenced(shown, lead=lead)
@@ -163,7 +166,7 @@ def _around(pieces: Sequence[str], at: int, room: float) -> tuple[int, int]:
 
 def status(asking: Asking) -> str:
     """Return what the memory holds."""
-    from funes_ls.cli.report import status_text
+    from funes_ls.render_report import status_text
 
     found = asking.ask("funes/status")
     if found.state == "missing":
@@ -186,8 +189,8 @@ def related(asking: Asking) -> str:
     pieces = [related_text(_like(found, sessions=[one], total=1)) for one in sessions]
     count = fence.fitting(pieces, asking.room)
     lead = (
-        f"{_counted(count, 'session')} of {found.total:,} that have to do with the file, from "
-        f"{fence.origin(found.memory)}, the strongest relation first."
+        f"{render.counted(count, 'session')} of {found.total:,} that have to do with the file, "
+        f"from {fence.origin(found.memory)}, the strongest relation first."
     )
     text = fence.fenced(fence.cut("".join(pieces[:count]), asking.room), lead=lead)
     seen = skipped + count
@@ -198,7 +201,7 @@ def related(asking: Asking) -> str:
 
 def blame(asking: Asking) -> str:
     """Return which sessions wrote lines of a file."""
-    from funes_ls.render_blame import blame_text
+    from funes_ls.render_blame import blame_blocks, blame_text
 
     path, source = _source(asking)
     first, last = _lines(asking.given, len(source), path)
@@ -211,9 +214,7 @@ def blame(asking: Asking) -> str:
     )
     if not found.lines:
         return _with_note(blame_text(found, source, (first, last)).strip(), found.note)
-    whole = blame_text(found, source, (first, last))
-    # A line of the file stands behind its number, so this parts one run from the next.
-    pieces = [f"{piece}\n---\n" for piece in whole.removesuffix("\n---\n").split("\n---\n")]
+    pieces = blame_blocks(found, source)
     count = fence.fitting(pieces, asking.room)
     lead = (
         f"Who wrote {'line' if first == last else 'lines'} of {render.safe(str(path))}, from "
@@ -253,7 +254,7 @@ def _lines(given: Given, count: int, path: Path) -> tuple[int, int]:
     if first < 1 or last < first > 1:
         raise UsageError("Lines count from 1, and end_line is not before line.")
     if first > max(count, 1):
-        raise UsageError(f"{render.safe(path.name)} has {_counted(count, 'line')}.")
+        raise UsageError(f"{render.safe(path.name)} has {render.counted(count, 'line')}.")
     return first, min(last, count)
 
 
@@ -264,10 +265,6 @@ def _like(answer: Any, **changed: Any) -> Any:
 
 def _with_note(text: str, note: str) -> str:
     return f"{text}\nnote: {fence.one_line(note)}" if note else text
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 ANSWERS: dict[str, Callable[[Asking], str]] = {

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from funes_ls import __version__
-from funes_ls.cli.asking import has_settings
 from funes_ls.indexer.errors import FunesError
 from funes_ls.mcp.answers import ANSWERS, Asking
 from funes_ls.mcp.arguments import given_of
 from funes_ls.mcp.call import LIMIT_S, Call, Withdrawn, warm_up
 from funes_ls.mcp.fence import DEFAULT_TOKENS, one_line
 from funes_ls.mcp.roots import Roots
-from funes_ls.mcp.tools import INSTRUCTIONS, TOOLS, listed
+from funes_ls.mcp.tools import DEFAULT_K, INSTRUCTIONS, TOOLS, listed
+from funes_ls.sending import has_settings
 
 _log = logging.getLogger(__name__)
 
@@ -267,11 +267,13 @@ class Server:
         """Return what a call comes to; what a model can put right is told as text."""
         try:
             given = given_of(TOOLS[name].params, arguments)
+            tokens, k = _defaults(self._env)
             asking = Asking(
                 call,
                 given,
                 memory=self._memory,
-                tokens=self._tokens or _tokens_of(self._env),
+                tokens=self._tokens or tokens,
+                k=k,
                 roots=self._roots,
                 env=self._env,
             )
@@ -285,13 +287,14 @@ class Server:
         return {"content": [{"type": "text", "text": _whole(text)}], "isError": False}
 
 
-def _tokens_of(env: Mapping[str, str]) -> int:
-    """Return about how many tokens an answer may have, as the settings have it."""
+def _defaults(env: Mapping[str, str]) -> tuple[int, int]:
+    """Return about how many tokens and passages an answer may have, as the settings have it."""
     if not has_settings(env):
-        return DEFAULT_TOKENS
+        return DEFAULT_TOKENS, DEFAULT_K
     from funes_ls.indexer.settings import load_settings
 
-    return load_settings(env)[0].mcp_tokens
+    settings, _ = load_settings(env)
+    return settings.mcp_tokens, settings.k
 
 
 class _Batch:

@@ -19,7 +19,7 @@ INSTRUCTIONS = (
     "be outdated: check it against the code, and name the harness and session you rely on."
 )
 
-MOST_K = 50
+DEFAULT_K, MOST_K = 8, 50
 _MEMORY = Param("which memory to read; leave it out for the usual one, or give its path")
 _TOKENS = Param(
     f"about how many tokens the answer may have ({DEFAULT_TOKENS:,} by default)",
@@ -51,7 +51,9 @@ TOOLS: dict[str, Tool] = {
         "or with fewer filters.",
         {
             "query": Param("what to look for, in your own words or exact ones", needed=True),
-            "k": Param("how many passages, 8 by default", "integer", least=1, most=MOST_K),
+            "k": Param(
+                f"how many passages, {DEFAULT_K} by default", "integer", least=1, most=MOST_K
+            ),
             "block_type": Param(
                 "only what was said (text), thought (thinking), run (tool_use) or what tools "
                 "answered (tool_result)",

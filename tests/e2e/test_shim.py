@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from funes_ls.cli import without_engine
-from funes_ls.cli.asking import as_object
 from funes_ls.engine.address import read_address
 from funes_ls.indexer.errors import FunesError
+from funes_ls.sending import as_object
 from tests.e2e.cli import COMMAND, Ran, funes, funes_process, index
 from tests.e2e.engines import Engines, alive, until
 from tests.e2e.known import loader
@@ -271,7 +271,7 @@ def test_statement_45_only_the_standard_library_is_loaded(
     loaded = {one for one in others if not one.startswith("__editable__")}
     assert loaded - _OF_THE_VENV == {"funes_ls"}
     light = ("cli", "engine", "render", "render_human", "indexer")
-    light += ("render_blame", "render_related", "source_text")
+    light += ("render_blame", "render_related", "render_report", "sending", "source_text")
     assert {name.split(".")[1] for name in own} <= set(light)
     assert {"funes_ls.service", "funes_ls.protocol", "funes_ls.indexer.model"}.isdisjoint(own)
 

@@ -227,6 +227,14 @@ def test_a_slow_call_holds_up_nothing_else(own_home: Path) -> None:
 NOTHING: dict[str, Any] = {"memory": "local", "note": "", "hits": [], "asked": None}
 
 
+def hit(number: int) -> dict[str, Any]:
+    """Return a passage that the engine has found."""
+    told = {"ts": "2026-03-01T10:00:00Z", "harness": "codex", "cwd": "/w", "workdir": "/w"}
+    ids = {"session_id": f"session-{number}", "turn_uuid": f"turn-{number}"}
+    more = {"block_type": "text", "score": 0.5, "also_in": [], "neighbors": [], "memory": ""}
+    return {**told, **ids, **more, "text": f"passage {number}"}
+
+
 def test_a_withdrawn_call_is_withdrawn_from_the_engine_and_not_answered(client: Client) -> None:
     home = client.server._home
     with FakeEngine(home, lambda method, params: None) as engine:
@@ -394,5 +402,21 @@ def test_settings_of_the_server_go_with_the_question(own_home: Path) -> None:
         client.call(2, "recall", query="x", k=5, memory="/other", harness="codex")
         client.answer(2)
     first, second = (params for _, params in engine.asked)
-    assert (first["memory"], first["k"], first["halfLife"]) == ("/team", 3, 7.0)
-    assert (second["memory"], second["k"], second["harness"]) == ("/other", 5, "codex")
+    # One more than is shown is asked for: it tells whether there are more.
+    assert (first["memory"], first["k"], first["halfLife"]) == ("/team", 3 + 1, 7.0)
+    assert (second["memory"], second["k"], second["harness"]) == ("/other", 5 + 1, "codex")
+
+
+@pytest.mark.parametrize(("there", "offset"), [(3, 0), (5, 2), (4, 0), (6, 2)])
+def test_more_is_told_only_where_there_is_more(client: Client, there: int, offset: int) -> None:
+    """Each call is for three passages."""
+
+    def answer(_method: str, params: dict[str, Any]) -> dict[str, Any]:
+        return {**NOTHING, "hits": [hit(number) for number in range(min(there, params["k"]))]}
+
+    with FakeEngine(client.server._home, answer):
+        client.call(1, "recall", query="x", k=3, offset=offset)
+        text = client.text(1)
+    assert text.count("passage ") == 3
+    assert ("more: " in text) == (there > offset + 3)
+    assert f"offset={offset + 3}" in text or there == offset + 3

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from funes_ls import render
-from funes_ls.cli.output import counted
 from funes_ls.indexer.times import format_us
+from funes_ls.render import counted
 
 if TYPE_CHECKING:
     from funes_ls.indexer.model import Problem
