@@ -111,6 +111,7 @@ def answered(
         unknown=unknown,
         note=_note(found, unknown),
         seconds=round(time.monotonic() - started, 1),
+        installed=tuple(one.name for one in installed(env)),
     )
 
 

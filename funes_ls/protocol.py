@@ -373,6 +373,7 @@ class AskAnswer(Struct, frozen=True, kw_only=True):
         prompt: What was, or would be, sent.
         unknown: Sessions that the answer names and that were not handed over.
         note: What a person should know.
+        installed: The agents that could be asked here.
     """
 
     question: str
@@ -384,6 +385,7 @@ class AskAnswer(Struct, frozen=True, kw_only=True):
     unknown: tuple[str, ...]
     note: str
     seconds: float
+    installed: tuple[str, ...] = ()
 
 
 class MemoryInfo(Struct, frozen=True, kw_only=True):

@@ -240,6 +240,16 @@ class Facts:
             for session_id, path_id, kind, count, _, ts_us, turn_uuid, seq, ask in rows
         ]
 
+    def files_of(self, session_id: str) -> list[tuple[str, str]]:
+        """Return the files a session changed or read, with the turn, in the order of the trace."""
+        kinds = ", ".join(str(KINDS.index(kind)) for kind in ("read", *sorted(CHANGES)))
+        return self._select(
+            "SELECT p.path, e.turn_uuid FROM facts_events e JOIN facts_paths p USING (path_id) "
+            "WHERE e.session = (SELECT session FROM facts_sessions WHERE session_id = ?) "
+            f"AND e.kind IN ({kinds}) ORDER BY e.seq, e.block_idx, e.n",
+            (session_id,),
+        )
+
     def commands(self, session_id: str) -> list[Command]:
         """Return the commands a session ran, in order."""
         rows = self._select(

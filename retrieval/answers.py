@@ -205,6 +205,9 @@ class GetAnswer(Struct, frozen=True, kw_only=True):
     Attributes:
         session_id: In full, also when a prefix was given.
         found: False when the memory holds no such turn; then `turns` is empty.
+        files: What calls of the session that succeeded changed or read, absolute where the session
+            tells: files of the turns shown, in their order, then the others'; each once, not all.
+        reopen: The command that goes on with the session in its harness, () where there is none.
     """
 
     memory: str
@@ -217,6 +220,8 @@ class GetAnswer(Struct, frozen=True, kw_only=True):
     repo: str = ""
     title: str = ""
     turns: tuple[TurnView, ...] = ()
+    files: tuple[str, ...] = ()
+    reopen: tuple[str, ...] = ()
 
 
 def get_command(session_id: str, turn_uuid: str, *, memory_name: str = "local") -> str:

@@ -4,12 +4,15 @@ from collections.abc import Iterable, Sequence
 
 from funes_ls.indexer.catalog import Session
 from funes_ls.indexer.chunk import join_pieces
+from funes_ls.indexer.facts import Facts
 from funes_ls.indexer.memory import MemoryView, Row
 from funes_ls.retrieval.answers import GetAnswer, TurnBlock, TurnView
 from funes_ls.retrieval.filters import find_session
 from funes_ls.retrieval.hits import shown_ts
+from funes_ls.retrieval.reopen import reopen_command
 
 TurnKey = tuple[int, str]
+_MOST_FILES = 200
 
 
 def get(
@@ -60,7 +63,16 @@ def _get(
         repo=rows[0].repo or about.repo,
         title=about.title,
         turns=tuple(turn_views(near, asked=turn)),
+        files=_files(full_id, {row.turn_uuid for row in near}, memory),
+        reopen=reopen_command(about),
     )
+
+
+def _files(session_id: str, shown: set[str], memory: MemoryView) -> tuple[str, ...]:
+    """Return the files a session touched, those of the turns shown first."""
+    touched = Facts(memory.catalog).files_of(session_id)
+    first = [path for path, turn_uuid in touched if turn_uuid in shown]
+    return tuple(dict.fromkeys([*first, *(path for path, _ in touched)]))[:_MOST_FILES]
 
 
 def _turn_of(name: str, rows: Sequence[Row]) -> tuple[str, set[int]]:

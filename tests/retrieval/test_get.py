@@ -4,11 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from funes_ls.indexer import facts_tables
 from funes_ls.indexer.catalog import Session
 from funes_ls.indexer.chunk import split
 from funes_ls.indexer.embedding import Embedder
 from funes_ls.indexer.errors import UsageError
+from funes_ls.indexer.facts import FileEvent
+from funes_ls.indexer.memory import Memory
 from funes_ls.retrieval.get import get
+from funes_ls.retrieval.reopen import reopen_command
 from tests.retrieval.building import memory_of, said
 
 LONG = "\n".join(f"line {n}: the sorter reads its table once and keeps it" for n in range(120))
@@ -86,3 +90,59 @@ def test_an_extra_turn_follows_the_one_whose_place_it_shares(funes_home: Path) -
         answer = get("alpha", "alpha-x17", memory, window=1)
     said_there = [turn.blocks[0].text for turn in answer.turns]
     assert said_there == ["the answer", "typed while busy", "next"]
+
+
+def test_files_of_the_turns_shown_come_first(funes_home: Path) -> None:
+    session = Session(session_id="alpha", cwd="/work", harness="codex", inner_id="01-inner")
+    with memory_of(funes_home, talk(), sessions=[session]) as memory:
+        did(memory, "alpha", 1, FileEvent(kind="edit", path="/work/early.py", new="x = 1\n"))
+        did(memory, "alpha", 4, FileEvent(kind="write", path="/work/b.py", new="x = 1\n"))
+        did(memory, "alpha", 5, FileEvent(kind="read", path="/work/early.py", new="x = 1\n"))
+        did(memory, "alpha", 5, FileEvent(kind="mention", path="/work/spoken.py"), n=1)
+        answer = get("alpha", "turn-alpha-4", memory, window=1)
+        none = get("alpha", "nope", memory)
+    assert answer.files == ("/work/b.py", "/work/early.py")
+    assert none.files == none.reopen == ()
+
+
+def did(memory: Memory, session: str, seq: int, event: FileEvent, *, n: int = 0) -> None:
+    """Note what a call of a turn did to a file."""
+    at = facts_tables.Provenance(
+        turn_uuid=f"turn-{session}-{seq}",
+        seq=seq,
+        block_idx=n,
+        ts_us=seq,
+        ask_turn_uuid="",
+        reason_turn_uuid="",
+    )
+    facts_tables.begin(memory.catalog, session, anew=False)
+    facts_tables.add(memory.catalog, session, [facts_tables.CallFacts(at=at, events=(event,))])
+    facts_tables.finish(memory.catalog, session, b"")
+
+
+@pytest.mark.parametrize(
+    ("session", "command"),
+    [
+        (Session(session_id="78a2-99", harness="claude_code"), "claude --resume 78a2-99"),
+        # Of a fork: the id inside is the original's.
+        (
+            Session(session_id="78a2-99", harness="claude_code", inner_id="feed-01"),
+            "claude --resume 78a2-99",
+        ),
+        (Session(session_id="019e-3f", harness="codex"), "codex resume 019e-3f"),
+        (
+            Session(session_id="rollout.x", harness="codex", inner_id="019e-3f"),
+            "codex resume 019e-3f",
+        ),
+        (Session(session_id="2026_a", harness="pi", inner_id="beef-2"), "pi --session beef-2"),
+        (Session(session_id="abcdef", harness="hermes"), ""),
+        (Session(session_id="abcdef", harness="claude_code", subagent=True), ""),
+        (Session(session_id="abcdef@0f3a9c", harness="claude_code"), ""),
+        (Session(session_id="--dangerous", harness="codex"), ""),
+        (Session(session_id="a; rm -rf x", harness="codex"), ""),
+        (Session(session_id="$(touch x)", harness="codex"), ""),
+        (Session(session_id="abcd\nefgh", harness="codex"), ""),
+    ],
+)
+def test_the_command_that_goes_on_with_a_session(session: Session, command: str) -> None:
+    assert " ".join(reopen_command(session)) == command
