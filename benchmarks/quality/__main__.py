@@ -1,0 +1,134 @@
+"""How good recall is, stage by stage, on labelled questions.
+
+    python -m benchmarks.quality                    the shipped set, in a memory made for it
+    python -m benchmarks.quality --questions FILE   a labelled file, in the memory of $FUNES_HOME
+    python -m benchmarks.quality --locomo FILE      dialogues shaped as LoCoMo's
+    python -m benchmarks.quality --compare A B      two runs that --save has written
+
+Prints hit@1/5/10, MRR, nDCG@10 and recall@10 with more and more stages, of the last stage by style
+and kind, what an answer took, and how well its confidence tells questions that nothing answers.
+A labelled file has `query`, `gold` ({session_id, turn_uuid, quote}), `style` and `kind` a line.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+from benchmarks.quality import locomo, runs
+from benchmarks.quality.intervals import differences, differences_table
+from benchmarks.quality.measures import COLUMNS, Labelled, means, of_json
+from benchmarks.quality.sample_memory import ASKED_AT_US, make_memory, model_dir
+from benchmarks.quality.stages import STAGES, stages_of
+from funes_ls.indexer.settings import load_settings
+from funes_ls.memories import KeptOpen
+
+QUESTIONS = Path(__file__).parent / "questions.jsonl"
+
+#: What the shipped set must reach, by stage; set a question or two below what is measured.
+FLOORS: dict[str, dict[str, float]] = {
+    "words": {"hit@1": 0.28, "hit@5": 0.55, "mrr": 0.40, "recall@10": 0.56},
+    "fused": {"hit@1": 0.33, "hit@5": 0.67, "mrr": 0.49, "recall@10": 0.73},
+    "shipped": {"hit@1": 0.33, "hit@5": 0.67, "mrr": 0.49, "recall@10": 0.73},
+}
+
+
+def main() -> None:
+    """Measure, print, and fail with `--check` below the floor."""
+    args = _arguments()
+    if args.compare:
+        _compare(*args.compare)
+        return
+    with ExitStack() as stack:
+        found, questions = _measured(args, stack)
+    print(runs.report(found, questions))
+    if args.save:
+        runs.save(found, args.save)
+    missed = below_floor(found) if not (args.questions or args.locomo) else []
+    print(*(f"MISSED: {line}" for line in missed), sep="\n")
+    if args.check and missed:
+        sys.exit(1)
+
+
+def load_questions(path: Path = QUESTIONS) -> list[Labelled]:
+    """Return the questions of a labelled file."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [of_json(json.loads(line), number) for number, line in enumerate(lines) if line.strip()]
+
+
+def below_floor(found: runs.Run) -> list[str]:
+    """Return a line for every figure of the shipped set that is not what it must be."""
+    missed = []
+    for stage, limits in FLOORS.items():
+        if stage in found.stages:
+            mean = means(list(found.stages[stage].scores.values()))
+            missed += [
+                f"{stage}: {name} is {mean[name]:.3f}, not {least:.3f} or more"
+                for name, least in limits.items()
+                if mean[name] < least
+            ]
+    return missed
+
+
+def _measured(args: argparse.Namespace, stack: ExitStack) -> tuple[runs.Run, list[Labelled]]:
+    stages = stages_of(args.stages.split(",") if args.stages else ())
+    if args.questions:
+        settings, _ = load_settings(os.environ)
+        questions = load_questions(args.questions)
+        memories = {"": KeptOpen(settings)}
+        about, at_us = args.questions.name, None
+    else:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="funes-quality-")))
+        model = args.model or model_dir(Path.home() / ".cache" / "funes-tests" / "models")
+        if model is None:
+            sys.exit("No MiniLM here: name a model's directory with --model.")
+        if args.locomo:
+            samples = locomo.load(args.locomo)[: args.limit]
+            names = [str(sample.get("sample_id", number)) for number, sample in enumerate(samples)]
+            memories = {
+                name: KeptOpen(locomo.make_memory(sample, folder / str(number), model))
+                for number, (name, sample) in enumerate(zip(names, samples, strict=True))
+            }
+            questions = [
+                question
+                for name, sample in zip(names, samples, strict=True)
+                for question in locomo.questions_of(sample, name)
+            ]
+            about, at_us = args.locomo.name, None
+        else:
+            memories = {"": KeptOpen(make_memory(folder, model=model))}
+            questions, about, at_us = load_questions(), "shipped", ASKED_AT_US
+    for memory in memories.values():
+        stack.callback(memory.close)
+    return runs.run(about, questions, memories, stages, at_us=at_us), questions
+
+
+def _compare(before: Path, after: Path) -> None:
+    old, new = (list(runs.load(path).stages.items())[-1] for path in (before, after))
+    print(f"{before.name}, {old[0]}, against {after.name}, {new[0]}:\n")
+    print(differences_table(differences(old[1].scores, new[1].scores, COLUMNS)))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.quality",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--questions", type=Path, help="a labelled file about $FUNES_HOME's memory")
+    what.add_argument("--locomo", type=Path, help="a file shaped as LoCoMo's")
+    what.add_argument("--compare", type=Path, nargs=2, metavar=("BEFORE", "AFTER"))
+    parser.add_argument("--stages", help=f"some of: {', '.join(STAGES)}".replace(", ", ","))
+    parser.add_argument("--limit", type=int, help="samples of a LoCoMo-shaped file")
+    parser.add_argument("--model", type=Path, help="the model's directory")
+    parser.add_argument("--save", type=Path, help="write the run, to compare it")
+    parser.add_argument("--check", action="store_true", help="fail below the floor")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
