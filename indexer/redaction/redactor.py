@@ -32,6 +32,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _NAMES = re.compile(
     r"(?i)-(?:account-name|username|user-name|client-id|app-id|project-id|host|domain|region|email)$"
 )
+_OURS = "funes."
 #: Rules of ours whose values are judged by what stands before them; by themselves; as what a
 #: markup says they are; as passwords.
 _BY_KEY = {"funes.assignment", "funes.assignment-quoted", "funes.assignment-single", "funes.option"}
@@ -188,9 +189,10 @@ class Redactor:
         ascii_only = len(body) == len(text)
         for one in found:
             start, end = one.location["start_offset"], one.location["end_offset"]
-            if not 0 <= start < end <= len(body) or _NAMES.search(one.rule_id):
-                continue
             rule = one.rule_id.removeprefix("custom.")
+            is_name = not rule.startswith(_OURS) and _NAMES.search(rule)
+            if is_name or not 0 <= start < end <= len(body):
+                continue
             if not ascii_only:
                 head = body[:start].decode("utf-8", "ignore")
                 start, end = len(head), len(head) + len(body[start:end].decode("utf-8", "ignore"))
@@ -240,7 +242,7 @@ def _is_secret(value: str, before: str, rule: str, *, encoded: bool) -> bool:
         return judge.is_named_secret(value)  # a port, a folder or a database as likely
     if rule in _PASSWORDS:
         return judge.is_password(value)
-    if rule.startswith("funes."):
+    if rule.startswith(_OURS):
         return judge.is_token(value)
     return not judge.is_placeholder(value)
 
