@@ -8,7 +8,9 @@ from msgspec import Struct
 #: No estimate before so many seconds: the first units say little about the rest.
 _WARM_UP_S = 3.0
 
-Phase = Literal["rules", "scan", "words", "model", "vectors", "tidy", "search", "scrub", "rewrite"]
+Phase = Literal[
+    "rules", "scan", "words", "model", "vectors", "tidy", "search", "scrub", "rewrite", "fetch", "send"
+]  # fmt: skip
 
 
 class IndexEvent(Struct, frozen=True, kw_only=True):
@@ -17,7 +19,8 @@ class IndexEvent(Struct, frozen=True, kw_only=True):
     Attributes:
         phase: `rules` prepares the rules for secrets, `scan` finds traces, `words` reads and makes
             them searchable, `model` downloads, `vectors` embeds, `tidy` compacts; `search` and
-            `scrub` go through sessions, `rewrite` writes the memory anew.
+            `scrub` go through sessions, `rewrite` writes the memory anew; `fetch` and `send` bytes
+            from and to a memory elsewhere.
         done: Units done in this phase: sessions for `words`, chunks for `vectors`, bytes for
             `model`.
         total: Units in all, 0 when unknown.

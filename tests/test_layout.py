@@ -30,6 +30,7 @@ FLOOR = {
     "memory",
     "model",
     "names",
+    "progress",
     "redaction",
     "settings",
     "times",

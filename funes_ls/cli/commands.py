@@ -9,7 +9,10 @@ from funes_ls.cli.output import notice
 #: Commands that the engine answers: function of `questions`.
 _QUESTIONS = ("recall", "get", "status", "sessions", "memories")
 #: Other commands that need no settings of their own.
-_PLAIN = ("engine", "forget", "scrub", "scan", "ask", "related", "blame", "add", "remove", "mcp")
+_PLAIN = (
+    *("engine", "forget", "scrub", "scan", "push", "ask"),
+    *("related", "blame", "add", "remove", "mcp"),
+)
 #: Commands that work in this process, with its settings.
 _WITH_SETTINGS = ("index", "parse", "model")
 

@@ -24,6 +24,7 @@ _COMMANDS = {
     "forget": "secrets",
     "scrub": "secrets",
     "scan": "secrets",
+    "push": "publish",
     "parse": "keep",
     "model": "keep",
     "engine": "keep",

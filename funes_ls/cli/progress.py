@@ -26,6 +26,8 @@ PHASES = {
     "search": "Looking through sessions",
     "scrub": "Scanning sessions",
     "rewrite": "Writing the memory anew",
+    "fetch": "Fetching the memory",
+    "send": "Sending",
 }
 
 
@@ -80,7 +82,8 @@ def _line(event: IndexEvent) -> str:
 
 
 def _amount(event: IndexEvent, count: int) -> str:
-    return f"{count / 1e6:.1f} MB" if event.phase == "model" else f"{count:,}"
+    is_bytes = event.phase in ("model", "fetch", "send")
+    return f"{count / 1e6:.1f} MB" if is_bytes else f"{count:,}"
 
 
 @contextmanager

@@ -1,0 +1,393 @@
+"""`funes push`: what the other side lacks, through the gate, as one commit that is guarded.
+
+Every string that leaves has been scanned by the gate as it leaves. What is sent is read from the
+dataset again and compared with what was scanned, so that nothing else can go in its place.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct
+
+from funes_ls.hub import card, push_copy, receipts
+from funes_ls.hub.decisions import Choice, Decisions, choice, read_decisions
+from funes_ls.hub.known import Known, known_at, same_model
+from funes_ls.hub.publishable import (
+    Offer,
+    SessionShare,
+    fresh_rows,
+    leaving_rows,
+    offered,
+    waiting_rows,
+)
+from funes_ls.hub.receipts import Receipt
+from funes_ls.hub.reindex import REINDEX_FROM, reindexed, unindexed_rows
+from funes_ls.hub.remote import Change, Head, HeadMoved, Remote
+from funes_ls.hub.session_facts import write_facts
+from funes_ls.indexer import dataset as lance
+from funes_ls.indexer.dataset_shared import SharedDataset
+from funes_ls.indexer.errors import FunesError, MemoryStateError, SecretFound
+from funes_ls.indexer.memory import MemoryView
+from funes_ls.indexer.progress import Cancelled, IndexEvent, Progress, ignore_progress, never
+
+#: So often is it done again when somebody else was faster.
+_MOST_TRIES = 10
+#: So often is a commit tried again that the other side failed over, with a longer rest each time.
+_MOST_FAULTS = 3
+_REST_S = 0.5
+#: A push that is waited for waits so long for another one of this machine.
+_PATIENCE_S = 600.0
+
+
+class PushRequest(Struct, frozen=True, kw_only=True):
+    """What is asked of a push.
+
+    Attributes:
+        dry_run: Only say what would leave; `texts`: with the text of every block.
+        create: Make the memory, private, where there is none.
+        force_reindex: Have the indexes over there cover every row, also with nothing new.
+        patient: Wait for another push of this machine.
+    """
+
+    dry_run: bool = False
+    texts: bool = False
+    create: bool = False
+    force_reindex: bool = False
+    patient: bool = True
+
+
+class PushAnswer(Struct, kw_only=True):
+    """What has left, or would.
+
+    Attributes:
+        state: `pushed`, `would_push`, `up_to_date`, or `declined`: not the memory that was meant.
+        revision: Where the memory stands now.
+        chunks: It holds so many now; before, of a dry run.
+        sessions: Of which something went.
+        blocks: Of them, with `passages` (chunks) of `size_bytes` bytes of text.
+        uploaded_bytes: Of all files of the commits.
+        waiting: Chunks that go once they have a vector.
+        pending: Sessions of the project that are to be looked at first.
+        excluded: Sessions that are kept back.
+        other: Sessions of other repositories.
+        own_blocks: Blocks the user keeps back.
+        withheld: In how many blocks each rule found something; those stay.
+        withheld_blocks: How many blocks that are.
+        created: Whether the repository was made for it; `first`: whether it held nothing.
+        reindexed: Whether its indexes were made to cover every row.
+    """
+
+    memory: str
+    state: str = "up_to_date"
+    revision: str = ""
+    chunks: int = 0
+    sessions: list[SessionShare] = []
+    blocks: int = 0
+    passages: int = 0
+    size_bytes: int = 0
+    uploaded_bytes: int = 0
+    waiting: int = 0
+    pending: int = 0
+    excluded: int = 0
+    other: int = 0
+    own_blocks: int = 0
+    withheld: dict[str, int] = {}
+    withheld_blocks: int = 0
+    created: bool = False
+    first: bool = False
+    reindexed: bool = False
+
+
+#: Asked, with the name of a memory that shares nothing with this one, whether it is meant.
+Meant = Callable[[str], bool]
+
+
+def push(
+    view: MemoryView,
+    remote: Remote,
+    home: Path,
+    request: PushRequest,
+    *,
+    is_meant: Meant,
+    progress: Progress = ignore_progress,
+    cancelled: Cancelled = never,
+) -> PushAnswer:
+    """Publish what a memory elsewhere lacks, or only say what that is.
+
+    Args:
+        view: Of the local memory, at one moment.
+        remote: The memory elsewhere.
+        home: Of the local memory.
+        request: What is asked.
+        is_meant: Asked when no row of the other side is one of ours.
+        progress: Told how it goes on.
+        cancelled: Asked now and then.
+
+    Raises:
+        MemoryStateError: the memory is missing, may not be written, or is of another model.
+        SecretFound: all that is new holds secrets.
+        GateError: nobody can say what is clean; nothing has left.
+        BackendError: the other side, or the disk, failed.
+    """
+    with receipts.publishing(home, remote.spec, wait_s=_PATIENCE_S if request.patient else 0.0):
+        run = _Push(view, remote, home, request, progress)
+        return run.result(is_meant, cancelled)
+
+
+class _Push:
+    """One push."""
+
+    def __init__(
+        self,
+        view: MemoryView,
+        remote: Remote,
+        home: Path,
+        request: PushRequest,
+        progress: Progress,
+    ) -> None:
+        self.view = view
+        self.remote = remote
+        self.home = home
+        self.request = request
+        self.progress = progress
+        self.spec = remote.spec
+        self.answer = PushAnswer(memory=self.spec.text)
+        self.decisions: Decisions = read_decisions(home, self.spec)
+
+    def result(self, is_meant: Meant, cancelled: Cancelled) -> PushAnswer:
+        head = self._head()
+        known = self._known(head)
+        chosen = self._chosen(known)
+        fresh = fresh_rows(self.view, known.ids, chosen.going)
+        self.answer.waiting = waiting_rows(self.view, chosen)
+        self.answer.chunks = known.rows
+        is_dry = self.request.dry_run
+        is_strange = bool(known.ids and fresh.offsets and not fresh.shared)
+        if is_strange and not is_dry and not is_meant(self.spec.text):
+            self.answer.state = "declined"
+            return self.answer
+        offer = Offer()
+        if fresh.offsets:
+            offer = offered(
+                self.view,
+                fresh,
+                withheld=self.decisions.withheld,
+                told=lambda done, total: self.progress(
+                    IndexEvent(phase="scrub", done=done, total=total)
+                ),
+                cancelled=cancelled,
+                texts=self.request.texts and is_dry,
+            )
+        self._tell(offer)
+        if offer.withheld_blocks and not offer.rows:
+            raise _all_withheld(self.answer)
+        if is_dry:
+            self.answer.state = "would_push" if offer.rows else "up_to_date"
+            return self.answer
+        if offer.rows:
+            known = self._published(head, known, offer)
+        self._reindex(known)
+        return self.answer
+
+    def _head(self) -> Head:
+        try:
+            return self.remote.head()
+        except MemoryStateError as exc:
+            if exc.kind != "missing" or not self.request.create or self.request.dry_run:
+                if exc.kind == "missing" and self.request.dry_run:
+                    return Head(revision="", is_empty=True)
+                raise
+        self.answer.created = True
+        return self.remote.create(private=True)
+
+    def _known(self, head: Head) -> Known:
+        def fetching(done: int, total: int | None) -> None:
+            self.progress(IndexEvent(phase="fetch", done=done, total=total or 0))
+
+        known = known_at(self.remote, head, self.home, progress=fetching)
+        dataset = self.view.dataset
+        if dataset is not None:
+            same_model(known, dataset, self.spec.text)
+        self.answer.first = head.is_empty
+        self.answer.revision = head.revision
+        return known
+
+    def _chosen(self, known: Known) -> Choice:
+        """Return what may go; sessions that were taken back only if somebody wants them again."""
+        chosen = choice(self.decisions, self.view.catalog.sessions())
+        back = {
+            one
+            for one in chosen.going
+            if known.facts.is_withdrawn(one) and one not in self.decisions.included
+        }
+        chosen.going -= back
+        chosen.excluded |= back
+        self.answer.pending = len(chosen.pending)
+        self.answer.excluded = len(chosen.excluded)
+        self.answer.other = len(chosen.other)
+        return chosen
+
+    def _tell(self, offer: Offer) -> None:
+        answer = self.answer
+        answer.sessions = list(offer.sessions.values())
+        answer.blocks = sum(one.blocks for one in answer.sessions)
+        answer.passages = len(offer.rows)
+        answer.size_bytes = offer.size_bytes
+        answer.withheld = dict(sorted(offer.withheld.items(), key=lambda one: (-one[1], one[0])))
+        answer.withheld_blocks = offer.withheld_blocks
+        answer.own_blocks = offer.own
+
+    def _published(self, head: Head, known: Known, offer: Offer) -> Known:
+        """Commit what is offered, again when the head has moved; return what is there then."""
+        faults = 0
+        with push_copy.new_copy(self.home, self.spec) as folder:
+            for _ in range(_MOST_TRIES):
+                if known.ids >= set(offer.rows):  # an answer was lost, or another machine had them
+                    self.answer.state = "pushed"
+                    return known
+                try:
+                    return self._committed(head, known, offer, folder)
+                except HeadMoved:
+                    pass
+                except FunesError as exc:
+                    if exc.kind not in ("hub", "offline"):
+                        raise
+                    faults += 1
+                    if faults > _MOST_FAULTS and self._unmoved(head):
+                        raise
+                    time.sleep(_REST_S * 2**faults)
+                head = self.remote.head()
+                known = self._known(head)
+        raise MemoryStateError(
+            f"{self.spec.text} was changed by others {_MOST_TRIES} times in a row.",
+            hint="Run the command again.",
+            kind="busy",
+        )
+
+    def _unmoved(self, head: Head) -> bool:
+        return self.remote.head().revision == head.revision
+
+    def _committed(self, head: Head, known: Known, offer: Offer, folder: Path) -> Known:
+        copy, rows = self._copy(known, offer, folder)
+        facts = known.facts.merged(offer.facts)
+        if facts.sessions != known.facts.sessions:
+            write_facts(copy.sessions, facts)
+        made = self._card(head, known, rows, len(facts.sessions))
+        add = copy.added(self.spec)
+        if made.changed:
+            add[card.NAME] = made.text.encode()
+        self.progress(IndexEvent(phase="send", done=0, total=_size(add)))
+        count = len(offer.rows.keys() - known.ids)
+        message = f"Add {count:,} chunks" if not head.is_empty else f"Publish {count:,} chunks"
+        after = self.remote.commit(Change(add=add, message=message), parent=head)
+        self.answer.uploaded_bytes += _size(add)
+        self.answer.state = "pushed"
+        self.answer.revision = after.revision
+        self.answer.chunks = rows
+        ids = known.ids | offer.rows.keys()
+        unindexed = unindexed_rows(copy) if head.is_empty else known.unindexed + count
+        now = Known(
+            head=after,
+            ids=frozenset(ids),
+            rows=rows,
+            source=None,
+            facts=facts,
+            stamp=known.stamp or self._stamp(),
+            dim=known.dim,
+            unindexed=unindexed,
+            card=made.text if made.is_ours else None,
+        )
+        self._keep(now, copy.base)
+        return now
+
+    def _stamp(self) -> str:
+        return self.view.dataset.stamp if self.view.dataset is not None else ""
+
+    def _copy(self, known: Known, offer: Offer, folder: Path) -> tuple[push_copy.WorkingCopy, int]:
+        """Return a working copy with the new rows, and how many it has then."""
+        if known.source is None:
+            local = self.view.dataset
+            assert local is not None  # something is offered
+            copy = push_copy.empty(folder)
+            lance.create(copy.base, stamp=local.stamp, dim=local.dim)
+        else:
+            copy = push_copy.to_append(known.source, folder)
+        dataset = SharedDataset(copy.base)
+        dataset.add(leaving_rows(self.view, offer, schema=dataset.schema, known=known.ids))
+        rows = dataset.count()
+        if known.source is None:
+            dataset.index()
+            dataset.keep_newest()
+        return copy, rows
+
+    def _card(self, head: Head, known: Known, rows: int, sessions: int) -> "_Card":
+        if self.spec.kind != "hub" or self.spec.prefix:
+            return _Card("", changed=False, is_ours=False)
+        stamp = known.stamp or self._stamp()
+        counts = card.Counts(chunks=rows, sessions=sessions, model=stamp, at=time.time())
+        before = known.card
+        if before is None and known.source is not None and not known.has_receipt:
+            before = _text(self.remote.read(card.NAME, head=head))
+        elif before is None and known.source is None:
+            before = _text(self.remote.read(card.NAME, head=head))
+            if before is None or not before.strip():
+                return _Card(card.new_card(self.spec, counts), changed=True, is_ours=True)
+        after = card.refreshed(before, self.spec, counts) if before is not None else None
+        if after is None:
+            return _Card("", changed=False, is_ours=False)
+        return _Card(after, changed=after != before, is_ours=True)
+
+    def _keep(self, known: Known, copy: Path) -> None:
+        before = receipts.read_receipt(self.home, self.spec)
+        sessions = dict(before.sessions) if before else {}
+        for share in self.answer.sessions:
+            sessions[share.session_id] = sessions.get(share.session_id, 0) + share.passages
+        receipt = Receipt(
+            memory=self.spec.text,
+            revision=known.head.revision,
+            pushed_at=time.time(),
+            rows=known.rows,
+            unindexed=known.unindexed,
+            sessions=sessions,
+            waiting=self.answer.waiting,
+            pending=self.answer.pending,
+            withheld=self.answer.withheld,
+            card=known.card,
+        )
+        receipts.save(self.home, self.spec, receipt, ids=known.ids, copy=copy)
+
+    def _reindex(self, known: Known) -> None:
+        if known.head.is_empty:
+            return
+        if known.unindexed < REINDEX_FROM and not self.request.force_reindex:
+            return
+        self.progress(IndexEvent(phase="tidy"))
+        done = reindexed(self.remote, self.home)
+        if done is None:
+            return
+        self.answer.reindexed = True
+        self.answer.revision = done.head.revision
+        self.answer.uploaded_bytes += done.uploaded_bytes
+
+
+class _Card(Struct, frozen=True):
+    text: str
+    changed: bool
+    is_ours: bool
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else data.decode("utf-8", "replace")
+
+
+def _size(files: dict[str, Path | bytes]) -> int:
+    return sum(len(one) if isinstance(one, bytes) else one.stat().st_size for one in files.values())
+
+
+def _all_withheld(answer: PushAnswer) -> SecretFound:
+    found = ", ".join(f"{rule} ×{count}" for rule, count in answer.withheld.items())
+    return SecretFound(
+        f"Nothing went to {answer.memory}: all that is new there holds secrets ({found}).",
+        hint="`funes scrub` takes them out of the local memory; then push again.",
+    )
