@@ -83,12 +83,14 @@ def state(base: Path) -> DatasetState:
     return _looked_at(base)[0]
 
 
-def _looked_at(base: Path) -> tuple[DatasetState, Any]:
+def _looked_at(base: Path, at: int | None = None) -> tuple[DatasetState, Any]:
     """Return what is at a memory's place, and the open table when it can be used."""
     if not is_there(base):
         return DatasetState(kind="missing"), None
     try:
         table = _open_table(dataset_path(base))
+        if at is not None and table.version != at:
+            table.checkout(at)
         schema = table.schema
         rows, version = table.count_rows(), table.version
     except Exception as exc:  # lancedb raises plain ValueError, RuntimeError, OSError and its own
@@ -123,19 +125,22 @@ def create(base: Path, *, stamp: str, dim: int) -> "Dataset":
     return open_dataset(base)
 
 
-def open_dataset(base: Path, *, stamp: str = "", dim: int = 0) -> "Dataset":
+def open_dataset(
+    base: Path, *, stamp: str = "", dim: int = 0, version: int | None = None
+) -> "Dataset":
     """Return the dataset of a memory.
 
     Args:
         base: A memory directory or a `.lance` directory.
         stamp: Model it must be of, when given; an unstamped one passes.
         dim: Width it must have, when given.
+        version: Which one to read, None for the newest.
 
     Raises:
         MemoryStateError: kind `missing`, `damaged`, `foreign`, `wrong_model` or `wrong_width`.
     """
     path = dataset_path(base)
-    found, table = _looked_at(base)
+    found, table = _looked_at(base, version)
     if found.kind == "missing":
         raise MemoryStateError(
             f"No memory at {base} yet.", hint="Run `funes index`.", kind="missing"

@@ -28,12 +28,17 @@ class Head(Struct, frozen=True, kw_only=True):
     Attributes:
         revision: Of the Hub the id of a commit, of a store the version of the dataset.
         is_empty: The repository is there and holds no memory.
-        private: Whether others can read it; None where that is not told.
+        private: Whether others cannot read it; None where that is not told.
+        version: Of the dataset, None without one. Others may have written into what was fetched,
+            so that the newest version on disk need not be this one.
+        has_card: Whether there is a README.
     """
 
     revision: str
     is_empty: bool = False
     private: bool | None = None
+    version: int | None = None
+    has_card: bool = False
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -74,7 +79,12 @@ class Remote(Protocol):
 
         Raises:
             MemoryStateError: kind `empty`, too, when the head holds no memory.
+            HeadMoved: this head is no longer to be had; read it anew.
         """
+        ...
+
+    def kept(self, head: Head) -> Path | None:
+        """Return what `fetched` returned if all of it is still here; asks no network."""
         ...
 
     def read(self, name: str, *, head: Head) -> bytes | None:
