@@ -72,3 +72,21 @@ def test_what_is_new_is_one_small_commit_of_few_requests(
     base = hub.checkout(NAME, tmp_path / "out")
     assert published.faults(base, stamp=STAMP) == []
     assert push()["state"] == "up_to_date"
+
+
+def test_taken_back_sessions_are_in_no_file_and_not_sent_again(
+    hub: FakeHub, own_home: Path, tmp_path: Path
+) -> None:
+    write(trace(own_home), talk("s1", 5))
+    write(trace(own_home, "s2"), talk("s2", 5))
+    index()
+    hub.add_repo(NAME)
+    push()
+    ran = funes("unpublish", "s2", NAME, "--yes", "--json")
+    assert ran.code == 0, ran.err
+    assert (ran.json["chunks"], ran.json["left"]) == (5, 5)
+    assert ran.json["squashed"] and ran.json["purged"]
+    base = hub.checkout(NAME, tmp_path / "out")
+    assert published.faults(base, stamp=STAMP) == []
+    assert {row["session_id"] for row in published.rows_of(base)} == {"s1"}
+    assert push()["state"] == "up_to_date"

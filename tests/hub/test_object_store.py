@@ -1,0 +1,227 @@
+"""A memory in a bucket of a real S3 server: published, read, extended, and what goes wrong."""
+
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+
+from funes_ls.hub.object_store import StoreRemote
+from funes_ls.hub.remote import DATASET, SESSIONS, Change, Head, HeadMoved
+from funes_ls.hub.spec import parse_spec
+from funes_ls.indexer.errors import BackendError, FunesError, MemoryStateError
+from funes_ls.indexer.settings import load_settings
+from tests.hub import published
+from tests.hub.published import Encode
+from tests.hub.store import S3Server, Way
+from tests.tiny_model import STAMP
+
+
+@pytest.fixture
+def place(s3: Way) -> str:
+    return f"s3://{s3.server.bucket()}/team/kb"
+
+
+def remote(place: str, cache: Path) -> StoreRemote:
+    spec = parse_spec(place, load_settings(os.environ)[0])
+    return StoreRemote(spec, os.environ, cache_dir=cache)
+
+
+def ids(base: Path) -> list[str]:
+    return [one["id"] for one in published.rows_of(base)]
+
+
+def whole(at: StoreRemote, base: Path) -> Change:
+    """Return a first publication of a memory directory."""
+    files = [path for path in sorted(base.rglob("*")) if path.is_file()]
+    return Change(add={at.spec.inside(path.relative_to(base).as_posix()): path for path in files})
+
+
+def more(
+    at: StoreRemote, base: Path, copy: Path, rows: list[dict[str, object]], encode: Encode
+) -> Change:
+    """Return an addition prepared in a copy that lacks the rows that are there."""
+    shutil.copytree(base, copy, ignore=shutil.ignore_patterns("data", "_indices"))
+    before = {path for path in copy.rglob("*") if path.is_file()}
+    published.extend(copy, rows, encode)
+    fresh = [path for path in copy.rglob("*") if path.is_file() and path not in before]
+    return Change(add={at.spec.inside(path.relative_to(copy).as_posix()): path for path in fresh})
+
+
+def first(at: StoreRemote, tmp_path: Path, encode: Encode, count: int = 12) -> Head:
+    base = published.publish(tmp_path / "first", published.talk("s1", count), encode, stamp=STAMP)
+    (base / SESSIONS).write_bytes(b"facts 1")
+    return at.commit(whole(at, base), parent=at.create(private=True))
+
+
+def test_what_is_published_comes_back_and_grows(
+    s3: Way, place: str, tmp_path: Path, encode: Encode
+) -> None:
+    at = remote(place, tmp_path / "cache")
+    assert at.head().is_empty
+    head = first(at, tmp_path, encode, count=300)
+    assert not head.is_empty
+    base = at.fetched(head)
+    assert ids(base) == [one["id"] for one in published.talk("s1", 300)]
+    assert published.faults(base, stamp=STAMP) == []
+    assert (base / SESSIONS).read_bytes() == b"facts 1"
+
+    change = more(at, base, tmp_path / "copy", published.talk("s2", 4), encode)
+    after = at.commit(change, parent=head)
+    assert after.revision != head.revision
+    s3.requests.clear()
+    newer = at.fetched(after)
+    got = [one for one in s3.requests if one[0] == "GET" and "list-type" not in one[1]]
+    assert sum(size for *_, size in got) < 60_000  # the 300 rows do not come again
+    assert len(ids(newer)) == 304
+    assert len(ids(base)) == 300  # what was read before stays as it was
+    s3.requests.clear()
+    assert at.fetched(after) == newer == at.kept(after)
+    assert s3.requests == []
+
+
+def test_another_machine_reads_the_same(place: str, tmp_path: Path, encode: Encode) -> None:
+    head = first(remote(place, tmp_path / "one"), tmp_path, encode)
+    other = remote(place, tmp_path / "two")
+    assert other.head() == head
+    assert len(ids(other.fetched(other.head()))) == 12
+
+
+def test_who_prepared_for_an_older_head_is_told(place: str, tmp_path: Path, encode: Encode) -> None:
+    at = remote(place, tmp_path / "cache")
+    head = first(at, tmp_path, encode)
+    base = at.fetched(head)
+    one = more(at, base, tmp_path / "a", published.talk("s2", 2), encode)
+    two = more(at, base, tmp_path / "b", published.talk("s3", 2), encode)
+    now = at.commit(one, parent=head)
+    with pytest.raises(HeadMoved):
+        at.commit(two, parent=head)
+    assert at.head() == now
+    assert len(ids(at.fetched(now))) == 14
+
+
+def test_two_publishers_at_once_lose_nothing(place: str, tmp_path: Path, encode: Encode) -> None:
+    first(remote(place, tmp_path / "cache"), tmp_path, encode)
+    failed: list[BaseException] = []
+
+    def publish(name: str) -> None:
+        at = remote(place, tmp_path / f"cache-{name}")
+        try:
+            for number in range(3):
+                rows = published.talk(f"{name}{number}", 2)
+                for tried in range(20):
+                    now = at.head()
+                    copy = tmp_path / f"copy-{name}-{number}-{tried}"
+                    try:
+                        at.commit(more(at, at.fetched(now), copy, rows, encode), parent=now)
+                        break
+                    except HeadMoved:
+                        continue
+        except BaseException as exc:
+            failed.append(exc)
+
+    threads = [threading.Thread(target=publish, args=(name,)) for name in ("a", "b")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(100)
+    assert failed == []
+    at = remote(place, tmp_path / "last")
+    found = ids(at.fetched(at.head()))
+    expected = {row["id"] for n in range(3) for s in "ab" for row in published.talk(f"{s}{n}", 2)}
+    assert expected <= set(found)
+    assert len(found) == len(set(found)) == 24
+
+
+def test_rows_that_are_taken_out_leave_no_file_behind(
+    s3: Way, place: str, tmp_path: Path, encode: Encode
+) -> None:
+    at = remote(place, tmp_path / "cache")
+    head = first(at, tmp_path, encode)
+    kept = published.talk("s2", 3)
+    base = published.publish(tmp_path / "rest", kept, encode, stamp=STAMP)
+    gone = at.spec.inside(f"{DATASET}/data/gone.lance")
+    change = whole(at, base)
+    after = at.commit(Change(add=change.add, delete=(gone,)), parent=head)
+    assert at.squash("taken out")
+    at_last = at.head()
+    assert ids(at.fetched(at_last)) == [one["id"] for one in kept]
+    assert after.version is not None
+    bucket = place.removeprefix("s3://").partition("/")[0]
+    listing = s3.server.ask("GET", f"/{bucket}?list-type=2")[1].decode()
+    assert listing.count("/data/") == 1
+    with pytest.raises(HeadMoved):
+        remote(place, tmp_path / "late").fetched(head)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [
+        (403, "AccessDenied", "unauthorised"),
+        (403, "InvalidAccessKeyId", "unauthorised"),
+        (403, "SignatureDoesNotMatch", "unauthorised"),
+        (404, "NoSuchBucket", "missing"),
+        (503, "SlowDown", "hub"),
+        (500, "InternalError", "hub"),
+    ],
+)
+def test_each_refusal_has_its_message(
+    s3: Way, place: str, tmp_path: Path, encode: Encode, status: int, code: str, kind: str
+) -> None:
+    at = remote(place, tmp_path / "cache")
+    head = first(at, tmp_path, encode)
+    copy = more(at, at.fetched(head), tmp_path / "copy", published.talk("s2", 2), encode)
+    s3.fail("*", ".", times=10_000, status=status, code=code)
+    with pytest.raises(FunesError) as exc:
+        at.head()
+    assert exc.value.kind == kind
+    assert exc.value.hint
+    s3.mend()
+    s3.fail("PUT", ".", times=10_000, status=status, code=code)
+    with pytest.raises(FunesError) as exc:
+        at.commit(copy, parent=head)
+    assert exc.value.kind == (kind if kind != "unauthorised" else "read_only_token")
+    assert os.environ["AWS_SECRET_ACCESS_KEY"] not in str(exc.value)
+    s3.mend()
+    assert at.head() == head  # still readable, and nothing of it half there
+    assert len(ids(at.fetched(head))) == 12
+
+
+def test_a_download_that_is_cut_off_is_not_kept(
+    s3: Way, place: str, tmp_path: Path, encode: Encode
+) -> None:
+    first(remote(place, tmp_path / "one"), tmp_path, encode, count=300)
+    at = remote(place, tmp_path / "two")
+    head = at.head()
+    s3.fail("GET", r"/data/", times=10_000, truncate=1000)
+    with pytest.raises((BackendError, MemoryStateError)):
+        at.fetched(head)
+    assert at.kept(head) is None
+    s3.mend()
+    s3.fail("GET", r"/data/", times=1, truncate=1000)
+    assert len(ids(at.fetched(head))) == 300
+
+
+def test_without_network_there_is_what_was_fetched(
+    place: str, tmp_path: Path, encode: Encode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = remote(place, tmp_path / "cache")
+    head = first(at, tmp_path, encode)
+    base = at.fetched(head)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    away = remote(place, tmp_path / "cache")
+    with pytest.raises(MemoryStateError) as exc:
+        away.head()
+    assert exc.value.kind == "offline"
+    assert away.kept(head) == base
+    with pytest.raises(MemoryStateError) as exc:
+        away.commit(Change(add={}), parent=head)
+    assert exc.value.kind == "offline"
+
+
+def test_no_such_bucket(s3: Way, s3_server: S3Server, tmp_path: Path) -> None:
+    with pytest.raises(MemoryStateError) as exc:
+        remote("s3://never-made-here/kb", tmp_path).head()
+    assert exc.value.kind == "missing"
+    assert "never-made-here" in exc.value.message
