@@ -137,9 +137,13 @@ def _git_diff(*, staged: bool) -> str:
     if code:
         raise _git_failed(err)
     if not out.strip():
-        what = "Nothing is staged." if staged else "Nothing has changed since the last commit."
+        if staged:
+            raise UsageError(
+                "Nothing is staged.",
+                hint="`git add FILE` stages a file; `--diff` asks with all that has changed.",
+            )
         raise UsageError(
-            what,
+            "Nothing has changed since the last commit.",
             hint="`git add -N FILE` makes a new file count; "
             "`git show | funes recall --diff` asks with a commit.",
         )
@@ -147,9 +151,11 @@ def _git_diff(*, staged: bool) -> str:
 
 
 def _git_failed(err: str) -> FunesError:
-    if "not a git repository" in err.lower():
+    # Where there is none, `git diff` compares two files and has no option for what is staged.
+    if "not a git repository" in err.lower() or "unknown option `cached'" in err:
         return UsageError(
-            "This folder is in no git repository.", hint="Pipe a patch in: funes recall --diff <p"
+            "This folder is in no git repository.",
+            hint="Pipe a patch in: funes recall --diff < changes.patch",
         )
     said = next((line for line in err.splitlines() if line.strip()), "it gave no reason")
     return FunesError(f"git could not tell what has changed ({said.strip()[:200]}).", kind="git")

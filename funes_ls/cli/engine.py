@@ -53,13 +53,19 @@ def engine_text(found: Any) -> str:
         f"engine    process {found.pid}, version {found.version}, "
         f"up {duration(found.uptime_s)}, {counted(found.clients, 'client')}",
         f"at        {found.address}",
-        f"memory    generation {found.generation}, {found.model or 'no model loaded'}",
+        f"memory    {_memory(found)}",
         f"watching  {_watching(found)}",
         f"indexing  {_indexing(found)}",
     ]
     if found.rss_bytes:
         lines.append(f"uses      {found.rss_bytes / 1e6:.0f} MB")
     return "\n".join([*lines, *([found.note] if found.note else [])])
+
+
+def _memory(found: Any) -> str:
+    if not found.generation and not found.model:
+        return "not open yet"
+    return f"generation {found.generation}, {found.model or 'no model loaded'}"
 
 
 def _watching(found: Any) -> str:

@@ -66,7 +66,7 @@ def read_words(args: argparse.Namespace) -> bool:
 
 
 def _said(report: "IndexReport") -> str:
-    read = f"{counted(report.sessions, 'session')} read, {counted(report.chunks, 'chunk')}"
+    read = f"{counted(report.sessions, 'trace')} read, {counted(report.chunks, 'chunk')}"
     return f"{read} findable by words."
 
 

@@ -213,8 +213,8 @@ def summary(report: "IndexReport") -> str:
 
 def _reading_line(report: "IndexReport") -> str:
     if not report.sessions and not report.failed:
-        return f"Up to date: {counted(report.current, 'session')}, nothing new."
-    parts = [f"{counted(report.sessions, 'session')} read, {counted(report.chunks, 'new chunk')}"]
+        return f"Up to date: {counted(report.current, 'trace')}, nothing new."
+    parts = [f"{counted(report.sessions, 'trace')} read, {counted(report.chunks, 'new chunk')}"]
     if report.current:
         parts.append(f"{report.current:,} unchanged")
     if report.removed:

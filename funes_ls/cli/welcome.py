@@ -23,7 +23,7 @@ def welcome() -> int:
         lines = [
             f"No memory at {home} yet. Make one from the traces your coding agents left:",
             "",
-            "  funes index                                read Claude Code, Codex, pi and Hermes",
+            "  funes index                                read what your coding agents left",
             "  funes add claude                           the same, and let it recall",
             "  funes index PATH                           read one folder or file",
             "  funes parse PATH                           look at what would be indexed",

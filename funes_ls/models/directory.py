@@ -50,7 +50,7 @@ def _graph_file(source: Path) -> Path:
     declared = (read_card(source).model_file,) if (source / CARD_FILE).is_file() else _GRAPHS
     graph = next((source / name for name in declared if (source / name).is_file()), None)
     for found, what in (
-        (graph is not None, f"an ONNX graph ({' or '.join(declared)})"),
+        (graph is not None, f"ONNX graph ({' or '.join(declared)})"),
         ((source / "tokenizer.json").is_file(), "tokenizer.json"),
     ):
         if not found:

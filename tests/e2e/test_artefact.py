@@ -166,6 +166,7 @@ def test_a_file_asks_and_words_narrow_it(samples: Path, repository: Repository) 
         (["--file", "blob.bin"], b"", "blob.bin is no text"),
         (["--file", "a\udcffb"], b"", "cannot be read"),
         (["--diff"], b"", "in no git repository"),
+        (["--staged"], b"", "in no git repository"),
     ],
 )
 def test_what_cannot_be_asked_with_is_a_usage_error(

@@ -61,10 +61,10 @@ def test_what_is_said_meanwhile_and_in_the_end(engines: Engines, projects: Path)
     one_session(projects)
     ran = funes("index", "--yes")
     assert ran.code == 0
-    assert ran.out == "1 session read, 1 new chunk.\n1 chunk embedded with test/tiny.\n"
+    assert ran.out == "1 trace read, 1 new chunk.\n1 chunk embedded with test/tiny.\n"
     assert ran.err.splitlines()[0] == "Looking for sessions"
     assert funes("index", "--yes", "-q").err == ""
-    assert funes("index", "--yes").out == "Up to date: 1 session, nothing new.\n"
+    assert funes("index", "--yes").out == "Up to date: 1 trace, nothing new.\n"
     assert len(recall("kettle")) == 1
 
 
@@ -171,7 +171,7 @@ def test_an_engine_that_cannot_be_had_is_done_without(
     ran = funes("index", "--yes")
     assert ran.code == 0
     assert ran.err.splitlines()[0].endswith("Indexing without it.")
-    assert ran.out.startswith("1 session read, 1 new chunk.")
+    assert ran.out.startswith("1 trace read, 1 new chunk.")
 
 
 def test_new_turns_are_found_without_indexing_again(engines: Engines, projects: Path) -> None:

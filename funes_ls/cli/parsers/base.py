@@ -113,19 +113,21 @@ def number(text: str) -> float:
 
 def positive(text: str) -> int:
     """Return a whole number from 1 up."""
-    if (number := natural(text)) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 up")
-    return number
+    return _whole(text, least=1)
 
 
 def natural(text: str) -> int:
     """Return a whole number from 0 up."""
+    return _whole(text, least=0)
+
+
+def _whole(text: str, *, least: int) -> int:
     try:
         number = int(text)
     except ValueError:
-        number = -1
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 0 up")
+        number = least - 1
+    if number < least:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number from {least} up")
     return number
 
 

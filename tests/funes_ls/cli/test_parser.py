@@ -59,9 +59,29 @@ def test_a_question_as_people_type_it(argv: list[str], question: str) -> None:
 
 
 def test_options_stand_anywhere_around_a_question() -> None:
+    assert words("why", "-k=3")[1]["k"] == 3
     found, args = words("why", "-k", "3", "slow", "--json", "--since=7d", "--type", "text", "-k5")
     assert found == ["why", "slow"]
     assert (args["k"], args["json"], args["since"], args["type"]) == (5, True, "7d", "text")
+
+
+@pytest.mark.parametrize(
+    ("slip", "meant"),
+    [
+        (["--sicne", "3d"], "--since"),
+        (["--harnes=codex"], "--harness"),
+        (["--neighbours", "2"], "--neighbors"),
+        (["--sesion", "1"], "--session"),
+        (["--half", "3"], "--half-life"),
+        (["--jsno"], "--json"),
+    ],
+)
+def test_a_slip_in_an_option_is_told_rather_than_asked_for(slip: list[str], meant: str) -> None:
+    with pytest.raises(UsageError, match=f"; {meant} is") as told:
+        words("why", *slip)
+    assert "put `--` before" in str(told.value)
+    assert words("--", "why", *slip)[0] == ["why", *slip]
+    assert words(f"why {' '.join(slip)}")[0] == [f"why {' '.join(slip)}"]
 
 
 def test_an_option_without_its_value_is_refused() -> None:

@@ -49,15 +49,15 @@ def test_an_estimate_waits_for_some_seconds_and_then_follows_the_rate() -> None:
 @pytest.mark.parametrize(
     ("report", "lines"),
     [
-        (IndexReport(memory="m", current=3), ["Up to date: 3 sessions, nothing new."]),
+        (IndexReport(memory="m", current=3), ["Up to date: 3 traces, nothing new."]),
         (
             IndexReport(memory="m", sessions=1, chunks=1, embedded=1, model="test/tiny"),
-            ["1 session read, 1 new chunk.", "1 chunk embedded with test/tiny."],
+            ["1 trace read, 1 new chunk.", "1 chunk embedded with test/tiny."],
         ),
         (
             IndexReport(memory="m", sessions=2, chunks=9, words_only=4, stopped="budget"),
             [
-                "2 sessions read, 9 new chunks.",
+                "2 traces read, 9 new chunks.",
                 "4 chunks are findable by words only. "
                 "Run `funes index` again to go on, or `funes index --yes` to finish.",
             ],
@@ -65,7 +65,7 @@ def test_an_estimate_waits_for_some_seconds_and_then_follows_the_rate() -> None:
         (
             IndexReport(memory="m", failed=1, problems=1),
             [
-                "0 sessions read, 0 new chunks, 1 could not be read.",
+                "0 traces read, 0 new chunks, 1 could not be read.",
                 "1 problem; `funes status --problems` lists it.",
             ],
         ),
