@@ -98,6 +98,9 @@ def _looked_at(base: Path, at: int | None = None) -> tuple[DatasetState, Any]:
     missing = [name for name in COLUMNS if name not in schema.names and name not in _LATER]
     if missing:
         return DatasetState(kind="foreign", reason=f"no column {', '.join(missing)}"), None
+    wrong = _wrong_types(schema)
+    if wrong:
+        return DatasetState(kind="foreign", reason=f"the type of {', '.join(wrong)}"), None
     found = DatasetState(
         kind="ok",
         stamp=_stamp_of(schema),
@@ -470,6 +473,21 @@ def _open_table(path: Path) -> Any:
         index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES
     )
     return lance.connect(path.parent, session=session).open_table(path.stem)
+
+
+def _wrong_types(schema: Any) -> list[str]:
+    """Return columns that do not hold what they should."""
+    import pyarrow.types as is_
+
+    def fits(name: str) -> bool:
+        kind = schema.field(name).type
+        if name == "vector":
+            return bool(is_.is_fixed_size_list(kind) and is_.is_floating(kind.value_type))
+        if name in _INTEGERS:
+            return bool(is_.is_integer(kind))
+        return bool(is_.is_string(kind) or is_.is_large_string(kind))
+
+    return [name for name in COLUMNS if name in schema.names and not fits(name)]
 
 
 def _stamp_of(schema: Any) -> str:

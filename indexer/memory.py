@@ -16,6 +16,8 @@ from funes_ls.indexer.facts_tables import missing
 from funes_ls.indexer.home import make_private
 from funes_ls.indexer.lexical import LexicalIndex
 from funes_ls.indexer.lock import writer_lock
+from funes_ls.indexer.memory_pinned import Outcome, is_taken_in, open_pinned, take_in, tamed
+from funes_ls.indexer.memory_pinned import Pinned as Pinned
 from funes_ls.indexer.memory_read import MemoryState as MemoryState
 from funes_ls.indexer.memory_read import MemoryView as MemoryView
 from funes_ls.indexer.memory_read import Row as Row
@@ -73,6 +75,42 @@ def open_memory(
     )
 
 
+def open_snapshot(
+    pinned: Pinned, *, progress: Progress | None = None, patience_s: float = _PATIENCE_S
+) -> Memory:
+    """Return a memory that lies elsewhere, as one snapshot of it has it; it is only read.
+
+    Raises:
+        MemoryStateError: kind `missing`, `damaged`, `foreign`, `newer_format` or `locked`.
+        BackendError: kind `disk`.
+    """
+    return _open_for_reading(
+        pinned.base,
+        pinned.place,
+        lock_at=pinned.place,
+        own=False,
+        progress=progress,
+        patience_s=patience_s,
+        pinned=pinned,
+    )
+
+
+def take_in_snapshot(pinned: Pinned, *, patience_s: float = _PATIENCE_S) -> bool:
+    """Bring what is derived from a memory elsewhere to a newer snapshot of it.
+
+    Returns whether a memory that is open may go on with `Memory.move_to`; else it is opened anew.
+
+    Raises:
+        MemoryStateError: see `open_snapshot`.
+    """
+    with writer_lock(pinned.place, wait_s=patience_s):
+        memory, outcome = _opened_for_writing(
+            pinned.base, pinned.place, own=False, progress=None, pinned=pinned
+        )
+        memory.close()
+    return outcome == "extended"
+
+
 def open_for_words(base: Path) -> Memory | None:
     """Return a home's memory for answers by words, a second before `open_memory` can.
 
@@ -89,19 +127,37 @@ def open_for_words(base: Path) -> Memory | None:
     return memory
 
 
-def _open_for_writing(base: Path, place: Path, *, own: bool, progress: Progress | None) -> Memory:
+def _open_for_writing(
+    base: Path,
+    place: Path,
+    *,
+    own: bool,
+    progress: Progress | None,
+    pinned: Pinned | None = None,
+) -> Memory:
+    return _opened_for_writing(base, place, own=own, progress=progress, pinned=pinned)[0]
+
+
+def _opened_for_writing(
+    base: Path, place: Path, *, own: bool, progress: Progress | None, pinned: Pinned | None
+) -> tuple[Memory, Outcome]:
+    """Return the memory in order, and what came of the snapshot."""
     notes: list[str] = []
+    outcome: Outcome = "same"
     try:
         make_private(place)
     except OSError as exc:
         raise _unwritable(place, exc) from exc
-    dataset = _dataset(base)
+    dataset = _dataset(base, pinned)
     catalog = open_or_salvage(place / CATALOG, notes)
     try:
         repair.finish_moves(catalog, dataset)
-        if dataset is not None and repair.adopt(catalog, dataset, own=own, progress=progress):
+        if pinned is not None and dataset is not None:
+            outcome = take_in(catalog, dataset, pinned, progress=progress)
+        elif dataset is not None and repair.adopt(catalog, dataset, own=own, progress=progress):
             _log.info("took in %d rows of %s", dataset.count(), base)
-        lexical = repair.words(catalog, dataset, place, progress)
+        tame = repair.as_it_is if place == base else tamed
+        lexical = repair.words(catalog, dataset, place, progress, tame=tame)
         repair.finish_removals(catalog, dataset if own else None, lexical)
     except BaseException:
         catalog.close()
@@ -110,7 +166,7 @@ def _open_for_writing(base: Path, place: Path, *, own: bool, progress: Progress 
     memory.notes += notes
     if place != base:  # nobody writes there at leisure, as an engine does in its own home
         _make_facts(memory, progress)
-    return memory
+    return memory, outcome
 
 
 def _make_facts(memory: Memory, progress: Progress | None) -> None:
@@ -128,9 +184,10 @@ def _open_for_reading(
     own: bool,
     progress: Progress | None,
     patience_s: float,
+    pinned: Pinned | None = None,
 ) -> Memory:
     """Open what is there; where something is wrong, mend it first if nobody else writes."""
-    memory, trouble = _as_it_is(base, place)
+    memory, trouble = _as_it_is(base, place, pinned=pinned)
     if memory is not None and not trouble:
         return memory
     notes: list[str] = []
@@ -138,7 +195,7 @@ def _open_for_reading(
         # Another writer that has the lock mends all this as it opens: what can be read is read
         # as it is, what cannot is waited for.
         with writer_lock(lock_at, wait_s=0.0 if memory is not None else patience_s):
-            mended = _open_for_writing(base, place, own=own, progress=progress)
+            mended = _open_for_writing(base, place, own=own, progress=progress, pinned=pinned)
             notes += mended.notes
             mended.close()
     except (MemoryStateError, BackendError) as exc:
@@ -149,15 +206,17 @@ def _open_for_reading(
     else:
         if memory is not None:
             memory.close()
-        memory, _ = _as_it_is(base, place)
-    memory = memory or _in_memory(base, place, progress)
+        memory, _ = _as_it_is(base, place, pinned=pinned)
+    memory = memory or _in_memory(base, place, progress, pinned)
     memory.notes += notes
     return memory
 
 
-def _as_it_is(base: Path, place: Path, *, attached: bool = True) -> tuple[Memory | None, bool]:
+def _as_it_is(
+    base: Path, place: Path, *, attached: bool = True, pinned: Pinned | None = None
+) -> tuple[Memory | None, bool]:
     """Return the memory unless it cannot be read, and whether it needs mending."""
-    dataset = _dataset(base) if attached else None
+    dataset = _dataset(base, pinned) if attached else None
     try:
         catalog = open_catalog(place / CATALOG, writable=False)
     except MemoryStateError as exc:
@@ -168,6 +227,7 @@ def _as_it_is(base: Path, place: Path, *, attached: bool = True) -> tuple[Memory
     try:
         lexical = LexicalIndex.open(place / repair.LEXICAL / str(catalog.get("lexical_id") or "-"))
         trouble = _needs_mending(catalog, dataset) or (place != base and _lacks_facts(catalog))
+        trouble = trouble or (pinned is not None and not is_taken_in(catalog, pinned))
     except MemoryStateError:
         catalog.close()
         return None, True
@@ -190,9 +250,9 @@ def _lacks_facts(catalog: Catalog) -> bool:
     return not has_facts(catalog) or bool(missing(catalog, 1))
 
 
-def _in_memory(base: Path, place: Path, progress: Progress | None) -> Memory:
+def _in_memory(base: Path, place: Path, progress: Progress | None, pinned: Pinned | None) -> Memory:
     """Return the memory with a words index that is gone at the end; for read-only disks."""
-    dataset = _dataset(base)
+    dataset = _dataset(base, pinned)
     try:
         catalog = open_catalog(place / CATALOG, writable=False)
     except MemoryStateError:
@@ -200,7 +260,7 @@ def _in_memory(base: Path, place: Path, progress: Progress | None) -> Memory:
         if dataset is not None:
             repair.adopt(catalog, dataset, own=False, progress=progress)
     lexical = LexicalIndex.create(None, index_id="memory")
-    repair.fill(lexical, catalog, dataset, progress)
+    repair.fill(lexical, catalog, dataset, progress, tame=tamed)
     lexical.close()
     memory = Memory(base, catalog=catalog, lexical=lexical, dataset=dataset, writable=False)
     memory.notes.append(
@@ -209,7 +269,9 @@ def _in_memory(base: Path, place: Path, progress: Progress | None) -> Memory:
     return memory
 
 
-def _dataset(base: Path) -> Dataset | None:
+def _dataset(base: Path, pinned: Pinned | None = None) -> Dataset | None:
+    if pinned is not None:
+        return open_pinned(pinned)
     return lance.open_dataset(base) if lance.is_there(base) else None
 
 

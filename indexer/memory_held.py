@@ -36,6 +36,8 @@ _BLOCK_ROWS = 512
 _STEPS = 254
 #: Error of a score by first bytes, in standard deviations, within which rows are looked at again.
 _DOUBT = 8.0
+#: By how much the square of a vector's length may miss 1.
+_UNEVEN = 1e-2
 
 Vectors = NDArray[np.float32]
 Places = NDArray[np.int64]
@@ -288,9 +290,38 @@ def _parts(table: Any, dim: int) -> tuple[dict[str, list[Any]], Vectors]:
     }
     vectors = table.column("vector")
     parts = vectors.chunks if hasattr(vectors, "chunks") else [vectors]
-    flat = [part.flatten().to_numpy(zero_copy_only=False) for part in parts]
-    joined = np.concatenate(flat) if flat else np.zeros(0)
-    return columns, np.asarray(joined, dtype=np.float32).reshape(-1, dim)
+    flat = [_numbers(part, dim) for part in parts]
+    joined = np.concatenate(flat) if flat else np.zeros((0, dim), dtype=np.float32)
+    return columns, _of_length_one(joined)
+
+
+def _numbers(part: Any, dim: int) -> Vectors:
+    """Return the numbers of an Arrow array of vectors; a row without one is all zeros."""
+    if not part.null_count:
+        flat = part.flatten().to_numpy(zero_copy_only=False)
+        return np.asarray(flat, dtype=np.float32).reshape(-1, dim)
+    found = np.zeros((len(part), dim), dtype=np.float32)
+    there = part.is_valid().to_numpy(zero_copy_only=False)
+    found[there] = np.asarray(
+        part.drop_null().flatten().to_numpy(zero_copy_only=False), dtype=np.float32
+    ).reshape(-1, dim)
+    return found
+
+
+def _of_length_one(vectors: Vectors) -> Vectors:
+    """Return vectors as they are, but for rows of another program that are no unit vectors.
+
+    A longer one would be nearer than any to every question; what is no number, to none.
+    """
+    lengths = np.einsum("ij,ij->i", vectors, vectors)
+    wrong = np.flatnonzero(~(np.abs(lengths - 1.0) < _UNEVEN))
+    if len(wrong):
+        vectors = vectors.copy()
+        for at in wrong:
+            row = vectors[at].astype(np.float64)
+            length = float(np.sqrt(row @ row)) if np.isfinite(row).all() else 0.0
+            vectors[at] = row / length if length > 0.0 else 0.0
+    return vectors
 
 
 def _time(ts: str | None) -> float:

@@ -288,6 +288,18 @@ class Shared:
             self._dataset, self._attached = dataset, True
             self._latest, self._settled = None, {}
 
+    def move_to(self, base: Path, dataset: Dataset) -> None:
+        """Go on over a dataset that holds the same rows and others behind them."""
+        with self._lock:
+            before = self._latest
+            self._base, self._dataset = base, dataset
+            self._latest, self._settled = None, {}
+            held = before.held(read=False) if before is not None else None
+            if before is not None and held is not None:
+                # Of an earlier state than any, so that the next one is made from it.
+                mark = Mark(generation=-1, version=held.version)
+                self._latest = Parts(mark, words=before.words, dataset=dataset, held=held)
+
     def at(self, mark: Mark, catalog: Catalog, *, at_any_price: bool = False) -> Parts | None:
         """Return the parts of a state; None when it passed before they could be put together.
 

@@ -8,7 +8,7 @@ import logging
 import shutil
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from funes_ls.indexer import facts_tables
@@ -26,6 +26,12 @@ _BATCH = 2000
 _TITLE_CHARS = 200
 
 Progress = Callable[[str, int, int], None]
+Tame = Callable[[Chunk], Chunk]
+
+
+def as_it_is(row: Chunk) -> Chunk:
+    """Return a row of this home, which needs no taming."""
+    return row
 
 
 def note_deletion(catalog: Catalog, dataset: Dataset) -> None:
@@ -90,7 +96,12 @@ def adopt(
 
 
 def words(
-    catalog: Catalog, dataset: Dataset | None, place: Path, progress: Progress | None = None
+    catalog: Catalog,
+    dataset: Dataset | None,
+    place: Path,
+    progress: Progress | None = None,
+    *,
+    tame: Tame = as_it_is,
 ) -> LexicalIndex:
     """Return the words index with every row in it, rebuilt when it does not fit the catalog."""
     index_id = str(catalog.get("lexical_id", ""))
@@ -100,7 +111,7 @@ def words(
         lexical = LexicalIndex.open(place / LEXICAL / index_id)
     except MemoryStateError as exc:
         _log.info("the words index is built anew: %s", exc.message)
-        return _rebuilt(catalog, dataset, place, progress)
+        return _rebuilt(catalog, dataset, place, progress, tame)
     catch_up(lexical, catalog)
     return lexical
 
@@ -124,26 +135,32 @@ def fill(
     catalog: Catalog,
     dataset: Dataset | None,
     progress: Progress | None = None,
+    *,
+    tame: Tame = as_it_is,
 ) -> None:
-    """Add every row there is to an empty index and commit."""
+    """Add every row there is to an empty index, others' made harmless, and commit."""
     total = (dataset.count() if dataset else 0) + catalog.pending_count()
     done = 0
     for rows in every_row(catalog, dataset):
-        done += lexical.add(rows)
+        done += lexical.add(map(tame, rows))
         if progress:
             progress("words", done, total)
     lexical.commit()
 
 
 def _rebuilt(
-    catalog: Catalog, dataset: Dataset | None, place: Path, progress: Progress | None
+    catalog: Catalog,
+    dataset: Dataset | None,
+    place: Path,
+    progress: Progress | None,
+    tame: Tame,
 ) -> LexicalIndex:
     # A new directory each time: processes that read the old one keep it until they close.
     index_id = uuid.uuid4().hex[:12]
     folder = place / LEXICAL
     lexical = LexicalIndex.create(folder / index_id, index_id=index_id)
     last = catalog.last_number()
-    fill(lexical, catalog, dataset, progress)
+    fill(lexical, catalog, dataset, progress, tame=tame)
     with catalog.transaction():
         catalog.put("lexical_id", index_id)
         catalog.put("lexical_upto", last)
@@ -215,25 +232,39 @@ def _is_prompt(row: Chunk) -> bool:
     return row.role == "user" and row.block_type == "text" and not is_scaffolding(row.text)
 
 
-def _read_sessions(catalog: Catalog, dataset: Dataset, progress: Progress | None) -> set[str]:
-    """Note the dataset's sessions that the catalog lacks; return ids that more than one row has."""
+def gathered(
+    batches: Iterable[Sequence[Chunk]], total: int, progress: Progress | None = None
+) -> tuple[dict[str, Session], set[str]]:
+    """Return the sessions that rows are of, by id, and the ids that more than one row has."""
     seen: dict[str, _Seen] = {}
     ids: set[str] = set()
     twice: set[str] = set()
-    done, total = 0, dataset.count()
-    for batch in dataset.scan_rows():
+    done = 0
+    for batch in batches:
         for row in batch:
             (twice if row.id in ids else ids).add(row.id)
             seen.setdefault(row.session_id, _Seen(row)).take(row)
         done += len(batch)
         if progress:
             progress("sessions", done, total)
+    return {name: one.session() for name, one in seen.items()}, twice
+
+
+def session_of_rows(rows: Sequence[Chunk]) -> Session:
+    """Return what the rows of one session say of it."""
+    found, _ = gathered([rows], len(rows))
+    return found[rows[0].session_id]
+
+
+def _read_sessions(catalog: Catalog, dataset: Dataset, progress: Progress | None) -> set[str]:
+    """Note the dataset's sessions that the catalog lacks; return ids that more than one row has."""
+    found, twice = gathered(dataset.scan_rows(), dataset.count(), progress)
     with catalog.transaction():
-        for name, one in seen.items():
+        for name, one in found.items():
             if catalog.embedded_count(name) != one.chunks:
                 facts_tables.outdate(catalog, name)
-        catalog.count_embedded(Counter({name: one.chunks for name, one in seen.items()}))
-        for name, one in seen.items():
+        catalog.count_embedded(Counter({name: one.chunks for name, one in found.items()}))
+        for name, one in found.items():
             if catalog.session(name) is None:
-                catalog.put_session(one.session())
+                catalog.put_session(one)
     return twice

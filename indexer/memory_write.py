@@ -120,6 +120,12 @@ class Memory(MemoryView):
         self._shared.attach()
         self.attached = True
 
+    def move_to(self, base: Path, dataset: Dataset) -> None:
+        """Go on over another snapshot, which only has rows behind those of this one."""
+        self.base = base
+        self._shared.move_to(base, dataset)
+        self.refresh()
+
     def vectors(self, *, read: bool = True) -> "Held | None":
         """Return every vector, None for a big memory or one without; see `MemoryView`."""
         parts = self._own_parts() if self.writable else self._parts
