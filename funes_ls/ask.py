@@ -143,6 +143,13 @@ def chosen(name: str, env: Mapping[str, str], *, needed: bool) -> Agent:
         agent = AGENTS[wanted]
     elif there:
         return there[0]
+    elif needed:
+        raise UsageError(
+            f"No agent to ask is installed: there is no {' or '.join(_programs())} on the PATH.",
+            hint=f"Install one, such as with `{next(iter(AGENTS.values())).install}`; "
+            "`--dry-run` prints what it would be asked.",
+            kind="no_agent",
+        )
     else:
         agent = next(iter(AGENTS.values()))
     if needed and program_of(agent, env) is None:
@@ -153,6 +160,10 @@ def chosen(name: str, env: Mapping[str, str], *, needed: bool) -> Agent:
             kind="no_agent",
         )
     return agent
+
+
+def _programs() -> list[str]:
+    return [f"`{agent.program}`" for agent in AGENTS.values()]
 
 
 def recall_params(params: AskParams) -> RecallParams:

@@ -15,7 +15,6 @@ def add(args: argparse.Namespace) -> int:
     """Give an agent the memory; 1 when something could not be done."""
     from funes_ls.cli import first_index
 
-    plans.refuse_unasked(args)
     setup = setup_of(args.agent)
     wanted = wanted_for(
         args.agent, setup.PROGRAM, memory=_memory(args.memory), env=os.environ
@@ -26,6 +25,9 @@ def add(args: argparse.Namespace) -> int:
     if plan.problems and not plan.steps:
         return _show(args, plan, done=True)
     is_first = not args.no_index and first_index.is_due(wanted, args.memory)
+    if not plan.steps and not plans.can_ask(args):  # nothing is changed: there is only to tell
+        return _show(args, _with_word(plan) if is_first else plan, done=True)
+    plans.refuse_unasked(args)
     if is_first and not _may_read(args):
         notice("Nothing was installed.", quiet=args.quiet)
         return 1
@@ -58,6 +60,10 @@ def _memory(spec: str | None) -> str:
     from funes_ls.memories import memory_path
 
     return str(memory_path(load_settings(os.environ)[0], str(spec)).absolute())
+
+
+def _with_word(plan: Plan) -> Plan:
+    return plan._replace(notes=(*plan.notes, "There is no memory yet; `funes index` makes one."))
 
 
 def _may_read(args: argparse.Namespace) -> bool:

@@ -118,7 +118,9 @@ def _print(answer: "AskAnswer", args: argparse.Namespace, *, gap: str) -> None:
         return
     notice(answer.note, quiet=args.quiet)
     if args.dry_run and answer.prompt:
-        render.write(f"This would be sent to {answer.agent}:\n\n{render.safe(answer.prompt)}")
+        whom = answer.agent
+        whom += "" if whom in answer.installed else ", which is not installed here"
+        render.write(f"This would be sent to {whom}:\n\n{render.safe(answer.prompt)}")
         return
     if answer.answer:
         render.write(gap + sources_text(answer))

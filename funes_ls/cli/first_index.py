@@ -58,7 +58,7 @@ def read_words(args: argparse.Namespace) -> bool:
     except FunesError as exc:
         if exc.kind != "no_source":
             raise
-        _begin_empty()
+        _begin_empty(quiet=args.quiet)
         notice("There are no sessions yet; the memory fills as you work.", quiet=args.quiet)
         return False
     notice(_said(report), quiet=args.quiet)
@@ -70,8 +70,9 @@ def _said(report: "IndexReport") -> str:
     return f"{read} findable by words."
 
 
-def _begin_empty() -> None:
+def _begin_empty(*, quiet: bool) -> None:
     """Make a memory with nothing in it: from now on its engine may look for sessions."""
+    from funes_ls.cli.rules import prepare_rules
     from funes_ls.indexer.lock import writer_lock
     from funes_ls.indexer.memory import open_memory
     from funes_ls.indexer.settings import load_settings
@@ -79,6 +80,8 @@ def _begin_empty() -> None:
     settings, _ = load_settings(os.environ)
     with writer_lock(settings.home, wait_s=START_S):
         open_memory(settings.memory_dir, derived=settings.home / "derived", writable=True).close()
+    with shown(quiet=quiet) as progress:
+        prepare_rules(settings, progress, quiet=quiet)
 
 
 def vectors_left(args: argparse.Namespace) -> str:

@@ -3,11 +3,9 @@
 import argparse
 
 from funes_ls import models, render
-from funes_ls.cli.output import notice
 from funes_ls.cli.progress import shown
-from funes_ls.indexer.errors import ScannerError
-from funes_ls.indexer.progress import IndexEvent, Progress
-from funes_ls.indexer.redaction.base import LocalRedaction
+from funes_ls.cli.rules import prepare_rules
+from funes_ls.indexer.progress import IndexEvent
 from funes_ls.indexer.settings import Settings
 
 
@@ -52,20 +50,9 @@ def _install(args: argparse.Namespace, settings: Settings) -> int:
                 IndexEvent(phase="model", done=done_bytes, total=total_bytes or 0, label=what)
             ),
         )
-        _prepare_rules(args, settings, progress)
+        prepare_rules(settings, progress, quiet=args.quiet)
     _print_model(args, f"Installed {done.name} in {done.path}.", done)
     return 0
-
-
-def _prepare_rules(args: argparse.Namespace, settings: Settings, progress: Progress) -> None:
-    """Compile the rules for secrets, so that the first index need not; its errors are its own."""
-    if settings.redaction == "off":
-        return
-    progress(IndexEvent(phase="rules"))
-    try:
-        LocalRedaction(settings.rules_dir).load()
-    except ScannerError as exc:
-        notice(str(exc), quiet=args.quiet)
 
 
 def _is_path(source: str) -> bool:

@@ -20,11 +20,16 @@ def refuse_unasked(args: argparse.Namespace) -> None:
     Raises:
         UsageError: so it is.
     """
-    if not (args.dry_run or args.yes or is_terminal()):
+    if not can_ask(args):
         raise UsageError(
             "Without a terminal, changing an agent's files has to be confirmed.",
             hint="Pass `--yes`, or `--dry-run` to see what would change.",
         )
+
+
+def can_ask(args: argparse.Namespace) -> bool:
+    """Return whether somebody is there to be asked, or has said yes already."""
+    return bool(args.yes or is_terminal())
 
 
 def agreed(plan: Plan, args: argparse.Namespace, question: str) -> bool:

@@ -13,13 +13,13 @@ from funes_ls.install.registry import TITLES, setup_of
 
 def remove(args: argparse.Namespace) -> int:
     """Take everything back that was given to an agent; 1 when something could not be."""
-    plans.refuse_unasked(args)
     setup = setup_of(args.agent)
     wanted = wanted_for(args.agent, setup.PROGRAM, memory="", env=os.environ)
     plan = apply.plan_remove(setup, wanted)
     is_there = bool(plan.steps or plan.problems or wanted.folder.exists())
     if args.dry_run or not is_there:
         return _show(args, plan, done=False, is_there=is_there)
+    plans.refuse_unasked(args)
     if plan.steps and not plans.agreed(plan, args, f"Take this back from {TITLES[args.agent]}?"):
         notice("Nothing was changed.", quiet=args.quiet)
         return 1

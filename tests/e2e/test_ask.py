@@ -111,6 +111,15 @@ def test_a_dry_run_shows_what_would_go_and_to_whom(bin_dir: Path) -> None:
     assert not (bin_dir / "prompt").exists()
 
 
+def test_nobody_to_ask_is_said_and_what_would_go_can_be_seen(bin_dir: Path) -> None:
+    ran = funes("ask", QUESTION)
+    assert (ran.code, ran.out) == (2, "")
+    assert "No agent to ask is installed" in ran.err
+    ran = funes("ask", QUESTION, "--dry-run")
+    assert ran.code == 0, ran.err
+    assert ran.out.startswith("This would be sent to claude, which is not installed here:\n")
+
+
 def test_nothing_found_is_said_without_asking(bin_dir: Path) -> None:
     install(bin_dir, "say('I was asked.')")
     ran = funes("ask", QUESTION, "--cwd", NOWHERE)

@@ -144,7 +144,7 @@ def test_a_missing_agent_names_the_others(bin_dir: Path, memories: OpenEachTime)
 
 
 def test_no_agent_at_all(bin_dir: Path, memories: OpenEachTime) -> None:
-    with pytest.raises(UsageError, match=r"not installed.*npm install"):
+    with pytest.raises(UsageError, match=r"No agent to ask is installed.*npm install"):
         put(memories)
 
 

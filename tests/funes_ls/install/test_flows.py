@@ -378,12 +378,26 @@ def test_two_at_once_leave_one_entry_each(person: Path) -> None:
 
 def test_without_a_terminal_nothing_changes_unasked(person: Path) -> None:
     lay(person, CURSOR_FILES)
-    before = seen(person)
     for command in ("add", "remove"):
+        before = seen(person)
         ran = funes(command, "cursor")
         assert ran.code == 2
         assert "--yes" in ran.err
+        assert seen(person) == before
+        assert funes("add", "cursor", "--yes").code == 0
+
+
+def test_what_changes_nothing_needs_no_yes(person: Path) -> None:
+    lay(person, CURSOR_FILES)
+    before = seen(person)
+    ran = funes("remove", "cursor")
+    assert (ran.code, "nothing to remove" in ran.out) == (0, True)
+    ran = funes("add", "generic")
+    assert (ran.code, '"mcpServers"' in ran.out) == (0, True)
     assert seen(person) == before
+    assert funes("add", "cursor", "--yes").code == 0
+    ran = funes("add", "cursor")
+    assert (ran.code, "nothing to change" in ran.out) == (0, True)
 
 
 def test_json_names_each_step(person: Path, with_agent: Callable[..., None]) -> None:
