@@ -6,6 +6,7 @@ from importlib import import_module
 
 from funes_ls import __version__
 from funes_ls.cli.parsers.base import Commands, Help, Parser, example_lines
+from funes_ls.cli.slips import refuse_slip
 
 #: Commands whose positionals are a question: unknown words that look like options belong to it.
 QUESTION_COMMANDS = ("recall", "ask")
@@ -25,6 +26,8 @@ _COMMANDS = {
     "scrub": "secrets",
     "scan": "secrets",
     "push": "publish",
+    "unpublish": "publish",
+    "curate": "publish",
     "parse": "keep",
     "model": "keep",
     "engine": "keep",
@@ -69,6 +72,9 @@ def split_question(parser: argparse.ArgumentParser, argv: Sequence[str]) -> list
 
     A question may begin with `--` or hold words such as `--no-verify`: only exact option names
     of the command are options; every other word, and all after `--`, is part of the question.
+
+    Raises:
+        UsageError: a word alone is an option but for a slip of the keyboard.
     """
     takes_value = _option_arity(parser, argv[0])
     options: list[str] = []
@@ -84,11 +90,12 @@ def split_question(parser: argparse.ArgumentParser, argv: Sequence[str]) -> list
             options.append(word)
             if takes_value[word] and rest:
                 options.append(rest.pop(0))
-        elif "=" in word and name.startswith("--") and takes_value.get(name):
+        elif "=" in word and takes_value.get(name):
             options.append(word)  # --since=7d
         elif word[2:].isdigit() and takes_value.get(word[:2]):
             options.append(word)  # -k5
         else:
+            refuse_slip(argv[0], name, list(takes_value))
             words.append(word)
     return [argv[0], *options, "--", *words]
 

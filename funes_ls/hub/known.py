@@ -75,7 +75,7 @@ def _by_receipt(remote: Remote, head: Head, home: Path) -> Known | None:
 
 def _by_files(remote: Remote, head: Head, progress: Progress | None) -> Known:
     source = remote.fetched(head, progress=progress)
-    dataset = lance.open_dataset(source)
+    dataset = lance.open_dataset(source).at(head.version)
     ids: set[str] = set()
     for batch in dataset.scan(["id"], batch_rows=65_536):
         ids.update(one for one in batch.column("id").to_pylist() if is_chunk_id(one))

@@ -34,7 +34,7 @@ from funes_ls.indexer.progress import Cancelled, IndexEvent, Progress, ignore_pr
 #: So often is it done again when somebody else was faster.
 _MOST_TRIES = 10
 #: So often is a commit tried again that the other side failed over, with a longer rest each time.
-_MOST_FAULTS = 3
+_MOST_FAULTS = 1
 _REST_S = 0.5
 #: A push that is waited for waits so long for another one of this machine.
 _PATIENCE_S = 600.0
@@ -312,7 +312,7 @@ class _Push:
             copy = push_copy.empty(folder)
             lance.create(copy.base, stamp=local.stamp, dim=local.dim)
         else:
-            copy = push_copy.to_append(known.source, folder)
+            copy = push_copy.to_append(known.source, folder, version=known.head.version)
         dataset = SharedDataset(copy.base)
         dataset.add(leaving_rows(self.view, offer, schema=dataset.schema, known=known.ids))
         rows = dataset.count()

@@ -18,6 +18,7 @@ from funes_ls.hub.spec import MemorySpec
 from funes_ls.indexer.errors import BackendError
 from funes_ls.indexer.home import make_private
 
+_TOP = 2**64 - 1
 _NEVER_CHANGED = ("data", "_indices", "_deletions")
 
 
@@ -48,9 +49,9 @@ class WorkingCopy:
         }
 
     def deleted(self, spec: MemorySpec) -> tuple[str, ...]:
-        """Return what has gone."""
-        now = _files(self.base)
-        return tuple(spec.inside(name) for name in sorted(self._before) if name not in now)
+        """Return what has gone, by its path on the other side."""
+        gone = self._before.keys() - _files(self.base).keys()
+        return tuple(spec.inside(name) for name in sorted(gone))
 
 
 @contextmanager
@@ -79,16 +80,23 @@ def new_copy(home: Path, spec: MemorySpec) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def to_append(source: Path, folder: Path) -> WorkingCopy:
-    """Return a copy that rows can be appended to; what is there stays out of it."""
+def to_append(source: Path, folder: Path, *, version: int | None) -> WorkingCopy:
+    """Return a copy that rows can be appended to; what is there stays out of it.
+
+    Args:
+        source: A memory directory of which the small files are there.
+        folder: Where the copy goes.
+        version: Of the dataset over there; what others wrote into the source later is left out.
+    """
     base = folder / "copy"
     shutil.rmtree(base, ignore_errors=True)
     copy_small(source, base)
+    _drop_later(base, version)
     return WorkingCopy(base)
 
 
-def to_rewrite(source: Path, folder: Path) -> WorkingCopy:
-    """Return a whole copy, for indexes and for what is taken out."""
+def to_rewrite(source: Path, folder: Path, *, version: int | None) -> WorkingCopy:
+    """Return a whole copy, for indexes and for what is taken out; see `to_append`."""
     base = folder / "copy"
     shutil.rmtree(base, ignore_errors=True)
     for path in sorted((source / DATASET).rglob("*")):
@@ -97,7 +105,26 @@ def to_rewrite(source: Path, folder: Path) -> WorkingCopy:
     if (source / SESSIONS).is_file():
         base.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source / SESSIONS, base / SESSIONS)
+    _drop_later(base, version)
     return WorkingCopy(base)
+
+
+def _drop_later(base: Path, version: int | None) -> None:
+    """Remove versions that are newer than the one over there: a snapshot can be written to."""
+    if version is None:
+        return
+    versions = base / DATASET / "_versions"
+    later = [path for path in versions.glob("*.manifest") if _version(path) > version]
+    for path in later:
+        path.unlink()
+    if later:
+        (versions / "latest_version_hint.json").unlink(missing_ok=True)
+
+
+def _version(manifest: Path) -> int:
+    """Return the version a manifest is of; names count down from the top, in old datasets up."""
+    number = int(manifest.stem) if manifest.stem.isdigit() else 0
+    return _TOP - number if number > _TOP // 2 else number
 
 
 def empty(folder: Path) -> WorkingCopy:

@@ -29,3 +29,67 @@ def push(commands: Commands) -> None:
     )
     parser.add_argument("-y", "--yes", action="store_true", help="ask nothing")
     add_json(parser)
+
+
+def unpublish(commands: Commands) -> None:
+    """Add `funes unpublish`."""
+    parser = command(
+        commands,
+        "unpublish",
+        "Take sessions back from a memory elsewhere, with its history where that can be",
+        "funes unpublish 0ccf1a04 acme/kb --dry-run",
+        "funes unpublish 0ccf1a04 77aa01c2 acme/kb",
+    )
+    parser.add_argument(
+        "session",
+        type=filled,
+        nargs="+",
+        metavar="SESSION",
+        help="session id, or the start of one; its sub-agents go with it",
+    )
+    parser.add_argument("memory", type=filled, metavar="MEMORY", help=_MEMORY)
+    parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+    parser.add_argument("-y", "--yes", action="store_true", help="ask nothing")
+    add_json(parser)
+
+
+def curate(commands: Commands) -> None:
+    """Add `funes curate`."""
+    parser = command(
+        commands,
+        "curate",
+        "Look through what may be published to a memory, and decide what stays here",
+        "funes curate acme/kb acme/api",
+        "funes curate acme/kb --include 0ccf1a04 --exclude 77aa01c2",
+    )
+    parser.add_argument("memory", type=filled, metavar="MEMORY", help=_MEMORY)
+    parser.add_argument(
+        "project",
+        type=filled,
+        nargs="?",
+        metavar="OWNER/NAME",
+        help="repository the memory is of: only its sessions go, and of them only included ones",
+    )
+    parser.add_argument(
+        "--include",
+        type=filled,
+        action="append",
+        metavar="S",
+        help="session that may go; repeatable",
+    )
+    parser.add_argument(
+        "--exclude",
+        type=filled,
+        action="append",
+        metavar="S",
+        help="session that stays; repeatable",
+    )
+    parser.add_argument(
+        "--withhold",
+        type=filled,
+        action="append",
+        metavar="CHUNK",
+        help="block that stays, by its first chunk (`funes push MEMORY --dry-run --texts`)",
+    )
+    parser.add_argument("-y", "--yes", action="store_true", help="publish afterwards, unasked")
+    add_json(parser)

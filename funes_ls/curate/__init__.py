@@ -1,0 +1,1 @@
+"""Looking through what may be published, and deciding what stays here."""
