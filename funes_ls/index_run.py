@@ -28,6 +28,7 @@ from funes_ls.indexer.progress import IndexEvent, Progress, ignore_progress
 from funes_ls.indexer.redaction.base import LocalRedaction, Redaction
 from funes_ls.indexer.settings import Settings, check_whole
 from funes_ls.indexer.traces import TraceSource, detect, source_for, sources
+from funes_ls.indexer.traces.fetched import FetchedSource
 
 if TYPE_CHECKING:
     from funes_ls.indexer.embedding import Embedder
@@ -42,6 +43,7 @@ class IndexRequest(Struct, frozen=True, kw_only=True):
 
     Attributes:
         target: A path; "" for every known place.
+        origin: Where what lies at `target` was fetched from, "" when it is the user's own.
         harness: A harness to read alone, or how to read `target`; "" to find out.
         limit: Newest sessions taken of each source, None for all.
         words_only: Stop when everything is findable by words.
@@ -50,6 +52,7 @@ class IndexRequest(Struct, frozen=True, kw_only=True):
     """
 
     target: str = ""
+    origin: str = ""
     harness: str = ""
     limit: int | None = None
     words_only: bool = False
@@ -201,6 +204,9 @@ def _target_places(request: IndexRequest) -> list[tuple[TraceSource, Path]]:
     path = expanded(request.target).absolute()
     if not path.exists():
         raise UsageError(f"No such path: {path}", kind="no_such_path")
+    if request.origin:
+        source = source_for(request.harness) if request.harness else detect(path)
+        return [(FetchedSource(source, path, request.origin), path)]
     if request.harness:
         return [(source_for(request.harness), path)]
     # A copied or synced home directory is read as what it is: every agent's place in it.

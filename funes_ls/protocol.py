@@ -175,6 +175,7 @@ class IndexParams(Params, frozen=True, kw_only=True):
     """`funes/index`: see `IndexRequest`; `thinking` None is as the settings have it."""
 
     target: str = ""
+    origin: str = ""
     harness: str = ""
     limit: int | None = None
     words_only: bool = False

@@ -174,7 +174,9 @@ class CleanReading:
                 parent_uuid=raw.parent_uuid and raw.parent_uuid.replace(raw.session_id, session_id),
             )
         if self._folders or self._unit.shown:
-            path = self._unit.shown or self._without_folders(turn.source_path)
+            is_own = raw.source_path in (self._unit.key, self._unit.container)
+            shown = self._unit.shown if is_own else ""  # a row of a table may tell another one
+            path = shown or self._without_folders(turn.source_path)
             workdir = self._without_folders(turn.workdir)
             turn = replace(turn, workdir=workdir, source_path=path)
         return turn

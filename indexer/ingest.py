@@ -391,7 +391,8 @@ class _SessionWriter:
 
     def _file_time(self) -> int | None:
         """Return when the trace file was last written; databases and tables have no such time."""
-        return None if self._unit.container else self._unit.mtime_ns // 1000
+        unit = self._unit
+        return None if unit.container or unit.is_fetched else unit.mtime_ns // 1000
 
     # Rows to the queue
 
@@ -471,7 +472,7 @@ class _SessionWriter:
         source, counted = self._source_record(), self._redacted_before()
         with catalog.transaction():
             if self._session_id and self._state.chunks:
-                catalog.put_session(self._session_record())
+                catalog.put_session(self._kept_session() or self._session_record())
                 catalog.put_files(self._session_id, self._files)
                 if self._facts is not None and not self._failed:
                     self._facts.finish()
@@ -527,6 +528,8 @@ class _SessionWriter:
         """
         unit, path = self._unit, self._reading.path
         own = path_text(unit.path)
+        if unit.is_fetched and self._clean(unit.key) == unit.key:
+            return unit.key, unit.shown
         if path == own and (unit.key == own or self._clean(unit.key) == unit.key):
             return unit.key, str(unit.path)
         return hidden_key(unit.key), path
@@ -548,6 +551,12 @@ class _SessionWriter:
         source = _seen(self._unit, self._session_id, path=path, key=key)
         self._removed = excluded.keep_out(self._memory, source, why)
         self._new = self._total = 0
+
+    def _kept_session(self) -> Session | None:
+        """Return what a session's own trace has said of it; None for what a copy may say anew."""
+        known = self._memory.catalog.session(self._session_id) if self._unit.is_fetched else None
+        is_own = known is not None and known.source_key != self._unit.key
+        return replace(known, chunks=self._state.chunks) if known and is_own else None
 
     def _old_session_id(self) -> str | None:
         known = self._memory.catalog.source(self._unit.key)
@@ -581,9 +590,9 @@ class _SessionWriter:
 
 def _is_alive(other: Source, unit: Unit) -> bool:
     """Return whether another trace still stands beside this one (not moved, not the same file)."""
+    if unit.is_fetched or other.path == str(unit.path):  # a copy, also of what is here
+        return bool(unit.container) and not unit.is_fetched
     path = Path(other.path)
-    if other.path == str(unit.path):
-        return bool(unit.container)
     try:
         return path.exists() and not path.samefile(unit.path)
     except OSError:

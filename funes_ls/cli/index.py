@@ -21,6 +21,7 @@ from funes_ls.render_report import rules_text
 from funes_ls.sending import Params, sendable
 
 if TYPE_CHECKING:
+    from funes_ls.hub.imports import Fetched
     from funes_ls.service import IndexReport
 
 _MOST_WARNINGS = 5
@@ -55,10 +56,31 @@ def run(
     Raises:
         FunesError: it cannot be done.
     """
+    if args.target and (fetched := _fetched(args, settings, progress, person=person)) is not None:
+        args.target, args.origin, args.limit = str(fetched.root), fetched.origin, None
     report = _from_engine(args, progress) if uses_engine(args, os.environ) else None
     if report is None:
         report = _in_this_process(args, settings, progress, person=person)
     return report
+
+
+def _fetched(
+    args: argparse.Namespace, settings: Settings, progress: Progress, *, person: bool
+) -> "Fetched | None":
+    """Fetch a dataset of traces where one is named; None for a path."""
+    from funes_ls.hub import imports
+
+    if not imports.names_dataset(args.target):
+        return None
+
+    def go_on(size: int) -> bool:
+        question = f"{args.target} holds {size / 1e9:.1f} GB of traces. Fetch them?"
+        return bool(args.yes) or (person and confirm(question, default=False))
+
+    def told(done: int, total: int | None) -> None:
+        progress(IndexEvent(phase="fetch", done=done, total=total or 0))
+
+    return imports.fetch(args.target, settings, os.environ, go_on=go_on, progress=told)
 
 
 def _in_this_process(
@@ -68,6 +90,7 @@ def _in_this_process(
 
     request = service.IndexRequest(
         target=args.target or "",
+        origin=getattr(args, "origin", ""),
         harness=args.harness or "",
         limit=args.limit,
         words_only=args.words_only,
@@ -123,6 +146,7 @@ def _params(args: argparse.Namespace) -> Params:
     target = str(expanded(args.target).absolute()) if args.target else ""
     params = {
         "target": sendable(target),
+        "origin": getattr(args, "origin", ""),
         "harness": sendable(args.harness or ""),
         "limit": args.limit,
         "wordsOnly": args.words_only,

@@ -177,6 +177,7 @@ class Indexing:
         check_whole(settings)
         request = service.IndexRequest(
             target=params.target,
+            origin=params.origin,
             harness=params.harness,
             limit=params.limit,
             words_only=params.words_only,

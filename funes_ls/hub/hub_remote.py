@@ -48,12 +48,16 @@ class HubRemote:
         files = frozenset(str(one.rfilename) for one in info.siblings or ())
         revision = str(info.sha)
         self._files = {revision: files}
-        version = newest_version(files, self._spec.inside(DATASET))
+        return self._head(revision, files, private=bool(info.private))
+
+    def _head(self, revision: str, files: frozenset[str], *, private: bool | None) -> Head:
+        dataset = self._spec.inside(DATASET)
         return Head(
             revision=revision,
-            is_empty=version is None,
-            private=bool(info.private),
-            version=version,
+            # Half of a memory is not the same as none.
+            is_empty=not any(name.startswith(f"{dataset}/") for name in files),
+            private=private,
+            version=newest_version(files, dataset),
             has_card="README.md" in files,
         )
 
@@ -65,8 +69,14 @@ class HubRemote:
                 hint=f"`funes push {self._spec.text}` publishes the local one there.",
                 kind="empty",
             )
+        if head.version is None:
+            raise MemoryStateError(
+                f"The dataset of {self._spec.text} is only half there.",
+                hint="Whoever publishes it can push it anew.",
+                kind="damaged",
+            )
         wanted = [self._spec.inside(f"{DATASET}/**"), self._spec.inside(SESSIONS)]
-        bar = _bar_of(progress) if progress is not None else None
+        bar = bar_of(progress) if progress is not None else None
         try:
             root = self._asked(
                 lambda api: api.snapshot_download(
@@ -171,15 +181,8 @@ class HubRemote:
         )
         files = self._files.get(parent.revision, frozenset()) | change.add.keys()
         files -= set(change.delete)
-        version = newest_version(files, self._spec.inside(DATASET))
         self._files = {str(done.oid): frozenset(files)}
-        return Head(
-            revision=str(done.oid),
-            is_empty=version is None,
-            private=parent.private,
-            version=version,
-            has_card="README.md" in files,
-        )
+        return self._head(str(done.oid), frozenset(files), private=parent.private)
 
     def _landed(self, change: Change, parent: Head) -> Head | None:
         """Return the head when it holds what was to be added: the answer alone was lost.
@@ -223,6 +226,39 @@ class HubRemote:
         except _CannotSquash:
             return False
         return True
+
+    def purge(self) -> bool:
+        """Remove contents of the memory's files that no commit names any more, for good.
+
+        What came after the newest file of the head stays: somebody may be about to commit it. False
+        where this Hub cannot, or where other branches or tags may name them.
+        """
+
+        def drop(api: Any) -> bool:
+            repo: dict[str, str] = {"repo_id": self._spec.repo, "repo_type": _TYPE}
+            refs = api.list_repo_refs(**repo)
+            if len(refs.branches) > 1 or refs.tags:
+                return False
+            tree = api.list_repo_tree(**repo, recursive=True, revision=_BRANCH)
+            kept = {one.lfs.sha256 for one in tree if getattr(one, "lfs", None)}
+            found = list(api.list_lfs_files(**repo))
+            newest = max((one.pushed_at for one in found if one.file_oid in kept), default=None)
+            own = (self._spec.inside(f"{DATASET}/"), self._spec.inside(SESSIONS))
+            gone = [
+                one
+                for one in found
+                if one.file_oid not in kept
+                and str(one.filename).startswith(own)
+                and (newest is None or one.pushed_at <= newest)
+            ]
+            if gone:
+                api.permanently_delete_lfs_files(**repo, lfs_files=gone, rewrite_history=False)
+            return True
+
+        try:
+            return self._asked(drop, writing=True, gone=_CannotSquash)
+        except _CannotSquash:
+            return False
 
     def _asked(
         self,
@@ -272,7 +308,7 @@ def newest_version(files: Iterable[str], dataset: str) -> int | None:
     return max(versions, default=None)
 
 
-def _bar_of(progress: Progress) -> Any:
+def bar_of(progress: Progress) -> Any:
     """Return what the Hub's client tells of its downloads, made to tell `progress` instead."""
     import io
 

@@ -23,6 +23,7 @@ class Unit(Struct, frozen=True, kw_only=True):
         row: Row of the session in a Parquet file, -1 elsewhere.
         container: File that holds the session among others, as found; "" when `key` is the file.
         shown: Path as it may be kept and shown, where the real one holds a secret; "" mostly.
+        is_fetched: It is a copy of what lies elsewhere, where `key` and `shown` say.
     """
 
     key: str
@@ -35,6 +36,7 @@ class Unit(Struct, frozen=True, kw_only=True):
     row: int = -1
     container: str = ""
     shown: str = ""
+    is_fetched: bool = False
 
 
 class Reading(Protocol):

@@ -27,8 +27,9 @@ def index(commands: Commands) -> None:
         "target",
         nargs="?",
         metavar="PATH",
-        help="a trace, a folder of traces, a Hermes state.db or an agent-traces .parquet file "
-        "(default: every place the known agents keep sessions)",
+        help="a trace, a folder of traces, a Hermes state.db, an agent-traces .parquet file, or a "
+        "dataset of traces on the Hub, <org>/<repo> (default: every place the known agents keep "
+        "sessions)",
     )
     parser.add_argument(
         "--harness", type=filled, metavar="H", help=f"one of: {', '.join(HARNESSES)}"
