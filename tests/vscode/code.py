@@ -22,6 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 EXTENSION = ROOT / "editors" / "vscode"
 #: Read before the fixtures take the project's variables, and the home, away.
 REQUIRED = bool(os.environ.get("FUNES_REQUIRE_VSCODE"))
+#: Where screenshots are to be kept.
+SHOTS = os.environ.get("FUNES_TEST_SHOTS", "")
 PLACE = Path(
     os.environ.get("FUNES_TEST_VSCODE") or Path.home() / ".cache" / "funes-tests" / "vscode"
 )
@@ -114,10 +116,11 @@ def running(
             _end(process)
 
 
-def suite(base: str, sample: Sample, folder: Path) -> str:
+def suite(base: str, sample: Sample, folder: Path, *, shots: str = "") -> str:
     """Run the suite of the extension host in a folder; return what it wrote, once it is green."""
     argv = [node(), "test/run.mjs", base, str(folder), str(EXTENSION)]
-    text = _run([*argv, str(EXTENSION / "out" / "host" / "index.js")], sample, {})
+    env = {"SHOTS": shots} if shots else {}
+    text = _run([*argv, str(EXTENSION / "out" / "host" / "index.js")], sample, env)
     assert passing(text) > 0, text
     return text
 
@@ -145,7 +148,7 @@ def _run(argv: list[str], sample: Sample, env: Mapping[str, str]) -> str:
         start_new_session=True,
     )
     try:
-        text, _ = process.communicate(timeout=170)
+        text, _ = process.communicate(timeout=280)
     finally:
         _end(process)
     assert process.returncode == 0, text

@@ -1,29 +1,37 @@
 """The extension in the extension host of a real VS Code, against the real server."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.editors.editor import Sample, program
-from tests.vscode import hostile
-from tests.vscode.code import passing, running, suite
+from tests.vscode import agent, hostile
+from tests.vscode.code import SHOTS, passing, running, suite
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(400)
 
 
 def test_the_suite_in_the_extension_host(built: Path, sample: Sample, tmp_path: Path) -> None:
-    """Everything that editors/vscode/src/test/host/suite.ts says."""
-    # VS Code takes the PATH of a login shell, in which there is no such program.
-    machine = {"funes.server.command": [str(program("funes-ls"))]}
+    """Everything that suite.ts, ask.ts and odd.ts of editors/vscode/src/test/host say."""
+    data = tmp_path / "code"
+    bin_dir = agent.install(tmp_path / "bin")
+    # VS Code takes the PATH of a login shell, in which there is no such program, nor that agent.
+    path = f"PATH={bin_dir}{os.pathsep}/usr/bin{os.pathsep}/bin"
+    machine = {"funes.server.command": ["/usr/bin/env", path, str(program("funes-ls"))]}
     env = {
+        "FUNES_TEST_SUITE": "suite,ask,odd",
         "FUNES_TEST_FILE": str(sample.file),
         "FUNES_TEST_HOSTILE": str(_with_hostile(sample)),
+        "FUNES_TEST_AGENT": str(bin_dir),
+        "FUNES_TEST_MACHINE": str(data / "Machine" / "settings.json"),
+        "FUNES_TEST_SHOTS": SHOTS,
     }
-    with running(sample, tmp_path / "code", machine=machine, env=env) as base:
-        told = suite(base, sample, sample.project)
-    assert passing(told) >= 25
+    with running(sample, data, machine=machine, env=env) as base:
+        told = suite(base, sample, sample.project, shots=SHOTS)
+    assert passing(told) >= 70
     assert "asked elsewhere: []" in told
 
 
@@ -39,9 +47,9 @@ def test_untrusted_and_without_a_server(built: Path, sample: Sample, tmp_path: P
     settings.parent.mkdir()
     wanted = {"funes.memory": "theirs", "funes.server.command": [str(server)]}
     settings.write_text(json.dumps(wanted), encoding="utf-8")
-    env = {"FUNES_TEST_SUITE": "untrusted"}
+    env = {"FUNES_TEST_SUITE": "untrusted", "FUNES_TEST_SHOTS": SHOTS}
     with running(sample, tmp_path / "code", options=(), env=env) as base:
-        suite(base, sample, folder)
+        suite(base, sample, folder, shots=SHOTS)
     assert not ran.exists()
 
 

@@ -1,17 +1,13 @@
 """What a person sees: a real VS Code in a browser, with screenshots."""
 
-import os
 from pathlib import Path
 
 import pytest
 
 from tests.editors.editor import Sample, program
-from tests.vscode.code import look, running
+from tests.vscode.code import SHOTS, look, running
 
 pytestmark = pytest.mark.timeout(300)
-
-#: Where screenshots are to be kept; read before the fixtures take the project's variables away.
-SHOTS = os.environ.get("FUNES_TEST_SHOTS", "")
 
 
 def test_a_person_looks(vsix: Path, sample: Sample, tmp_path: Path) -> None:

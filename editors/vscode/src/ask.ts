@@ -3,14 +3,12 @@ import * as vscode from "vscode";
 import type { Connection } from "./connection";
 import { isCancelled, said } from "./places";
 import type { AskAnswer } from "./protocol";
-import { addressOf, harnessWord, oneLine, visible } from "./text";
+import { addressOf, harnessWord, oneLine, plain, visible } from "./text";
 
 const SCHEME = "funes-answer";
-const AGENTS: [string, string][] = [
-  ["claude", "Claude Code"],
-  ["codex", "Codex"],
-  ["pi", "pi"],
-];
+/** By the server's word for each; those that are there come from it. */
+// eslint-disable-next-line no-restricted-syntax -- names are the same in all languages
+const AGENTS: Record<string, string> = { claude: "Claude Code", codex: "Codex", pi: "pi" };
 
 export class Ask implements vscode.TextDocumentContentProvider, vscode.DocumentLinkProvider, vscode.Disposable {
   private readonly texts = new Map<string, string>();
@@ -35,24 +33,34 @@ export class Ask implements vscode.TextDocumentContentProvider, vscode.DocumentL
   async ask(): Promise<void> {
     const question = await vscode.window.showInputBox({ title: vscode.l10n.t("Ask about past sessions"), prompt: vscode.l10n.t("Nothing is sent before you have agreed.") });
     if (!question?.trim()) return;
-    const picks = AGENTS.map(([agent, label]) => ({ label, agent }));
-    const picked = await vscode.window.showQuickPick(picks, { title: vscode.l10n.t("Which agent answers?") });
-    if (!picked) return;
-    const params = { question, agent: picked.agent };
-    const dry = await this.connection.request<AskAnswer>("funes/ask", { ...params, dryRun: true });
+    const dry = await this.connection.request<AskAnswer>("funes/ask", { question, dryRun: true });
     if (!dry.prompt) {
       await this.open(`${oneLine(question, 1000)}\n\n${oneLine(dry.note, 1000)}\n`);
       return;
     }
-    const send = vscode.l10n.t("Send");
-    const show = vscode.l10n.t("Show What Is Sent");
-    const told = vscode.l10n.t("{0} passages of past sessions ({1} characters) go to {2} on this machine, and from there to whoever runs its model.", dry.sources.length, dry.prompt.length, picked.label);
-    const choice = await vscode.window.showInformationMessage(vscode.l10n.t("Send this question?"), { modal: true, detail: told }, send, show);
-    if (choice === show) await this.open(visible(dry.prompt));
-    if (choice === send) await this.send(question, params);
+    const agents = dry.installed ?? Object.keys(AGENTS);
+    if (agents.length === 0) {
+      void vscode.window.showInformationMessage(vscode.l10n.t("No coding agent that could answer is installed here ({0}).", Object.values(AGENTS).join(", ")));
+      return;
+    }
+    const picks = agents.map((agent) => ({ label: AGENTS[agent] ?? plain(oneLine(agent, 40)), agent }));
+    const picked = await vscode.window.showQuickPick(picks, { title: vscode.l10n.t("Which agent answers?") });
+    if (picked && (await this.isAgreed(dry, picked.label))) await this.send(question, picked.agent);
   }
 
-  private async send(question: string, params: object): Promise<void> {
+  /** Says what goes to whom; a person may read it first. */
+  private async isAgreed(dry: AskAnswer, agent: string): Promise<boolean> {
+    const send = vscode.l10n.t("Send");
+    const show = vscode.l10n.t("Show What Is Sent");
+    const told = vscode.l10n.t("{0} passages of past sessions ({1} characters) go to {2} on this machine, and from there to whoever runs its model.", dry.sources.length, dry.prompt.length, agent);
+    const detail = [told, oneLine(dry.note, 300)].filter(Boolean).join("\n\n");
+    const choice = await vscode.window.showInformationMessage(vscode.l10n.t("Send this question?"), { modal: true, detail }, send, show);
+    if (choice !== show) return choice === send;
+    await this.open(visible(dry.prompt));
+    return (await vscode.window.showInformationMessage(vscode.l10n.t("Send this to {0}?", agent), send)) === send;
+  }
+
+  private async send(question: string, agent: string): Promise<void> {
     const head = `${oneLine(question, 1000)}\n\n`;
     const uri = await this.open(head);
     let text = "";
@@ -60,7 +68,7 @@ export class Ask implements vscode.TextDocumentContentProvider, vscode.DocumentL
     await vscode.window.withProgress(options, async (_, token) => {
       try {
         const take = (part: { text: string }): void => this.put(uri, head + visible((text += part.text)));
-        const answer = await this.connection.stream<{ text: string }, AskAnswer>("funes/ask", params, take, token);
+        const answer = await this.connection.stream<{ text: string }, AskAnswer>("funes/ask", { question, agent }, take, token);
         this.sources.set(uri.toString(), answer.sources);
         this.put(uri, head + visible(answer.answer || text) + noteLine(answer) + sourceLines(answer));
       } catch (error) {
@@ -87,11 +95,14 @@ export class Ask implements vscode.TextDocumentContentProvider, vscode.DocumentL
 
   /** Only the lines that we wrote ourselves, below the answer, lead anywhere. */
   provideDocumentLinks(document: vscode.TextDocument): vscode.DocumentLink[] {
-    const sources = this.sources.get(document.uri.toString()) ?? [];
+    const uri = document.uri.toString();
+    const sources = this.sources.get(uri) ?? [];
+    // While it still comes, its last lines are the agent's.
+    if (document.getText() !== this.texts.get(uri)) return [];
     const first = document.lineCount - 1 - sources.length;
     return sources.map((one, at) => {
       const range = document.lineAt(Math.max(0, first + at)).range;
-      return new vscode.DocumentLink(range, vscode.Uri.parse(addressOf(one.session_id, one.turn_uuid)));
+      return new vscode.DocumentLink(range, vscode.Uri.parse(addressOf({ session: one.session_id, turn: one.turn_uuid })));
     });
   }
 

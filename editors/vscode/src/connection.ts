@@ -12,11 +12,13 @@ import {
 } from "vscode-languageclient/node";
 import { serverCommand } from "./find";
 import { sectionOf } from "./settings";
-import { visible } from "./text";
+import { oneLine, plain, visible } from "./text";
 
 export const PROTOCOL = 1;
 const MOST_RESTARTS = 4;
 const RESTARTS_WITHIN_MS = 180_000;
+/** How long a server that is started has to answer. */
+const PATIENCE_MS = 60_000;
 
 export type ServerState = "starting" | "missing" | "running" | "failed";
 
@@ -56,6 +58,7 @@ export class Connection implements vscode.Disposable {
   readonly onDidChange = this.changed.event;
   private readonly indexed = new vscode.EventEmitter<void>();
   readonly onDidIndex = this.indexed.event;
+  patienceMs = PATIENCE_MS;
   private closedAt: number[] = [];
   private token = 0;
   private turn: Promise<void> = Promise.resolve();
@@ -86,13 +89,25 @@ export class Connection implements vscode.Disposable {
     this.set("starting");
     const client = this.makeClient(program, command.slice(1));
     this.client = client;
+    const waiting = setTimeout(() => void this.giveUp(client), this.patienceMs);
     try {
       await client.start();
     } catch (error) {
+      if (client !== this.client) return;
       this.detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
       this.log.error(`The server does not start: ${this.detail}`);
       this.set("failed", vscode.l10n.t("The server does not start."));
+    } finally {
+      clearTimeout(waiting);
     }
+  }
+
+  /** Ends a program that was started and does not answer: it may be none of ours. */
+  private async giveUp(client: LanguageClient): Promise<void> {
+    if (client !== this.client) return;
+    this.log.error("The server that was started does not answer.");
+    await this.stop();
+    this.set("failed", vscode.l10n.t("The server does not answer."));
   }
 
   private makeClient(command: string, args: string[]): LanguageClient {
@@ -119,6 +134,19 @@ export class Connection implements vscode.Disposable {
           const hover = await next(document, position, token);
           return hover && harmless(hover);
         },
+        provideCodeLenses: async (document, token, next) => (await next(document, token))?.map(plainLens),
+        resolveCodeLens: async (lens, token, next) => {
+          const found = await next(lens, token);
+          return found && plainLens(found);
+        },
+        provideWorkspaceSymbols: async (query, token, next) => {
+          const found = await next(query, token);
+          for (const one of found ?? []) {
+            one.name = plain(oneLine(one.name));
+            one.containerName = plain(oneLine(one.containerName));
+          }
+          return found;
+        },
         handleWorkDoneProgress: (token, params) => {
           if (params.kind === "end") this.indexing.delete(token);
           else this.indexing.set(token, { percentage: params.percentage, message: params.message ?? "" });
@@ -141,7 +169,7 @@ export class Connection implements vscode.Disposable {
   private running(client: LanguageClient): void {
     const offered: unknown = client.initializeResult?.capabilities.experimental;
     const protocol = (offered as { funes?: { protocol?: number } } | undefined)?.funes?.protocol;
-    const odd = protocol === PROTOCOL ? "" : vscode.l10n.t("The server speaks another protocol ({0}); update it or this extension.", String(protocol));
+    const odd = protocol === PROTOCOL ? "" : vscode.l10n.t("The server speaks another protocol ({0}); update it or this extension.", oneLine(String(protocol), 20));
     this.set("running", odd);
   }
 
@@ -214,10 +242,16 @@ function harmless(hover: vscode.Hover): vscode.Hover {
   const contents = hover.contents.map((one) => {
     if (typeof one === "string") return visible(one);
     if (!(one instanceof vscode.MarkdownString)) return one;
-    const text = new vscode.MarkdownString(visible(one.value));
+    // Pictures would be fetched from wherever a text says.
+    const text = new vscode.MarkdownString(visible(one.value).replace(/!(?=\[)/g, "\\!"));
     text.isTrusted = false;
     text.supportHtml = false;
     return text;
   });
   return new vscode.Hover(contents, hover.range);
+}
+
+function plainLens(lens: vscode.CodeLens): vscode.CodeLens {
+  if (lens.command) lens.command.title = plain(oneLine(lens.command.title));
+  return lens;
 }

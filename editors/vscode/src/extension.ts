@@ -7,26 +7,37 @@ import { Documents } from "./documents";
 import { Lines } from "./lines";
 import { said } from "./places";
 import { RecallView } from "./recall";
-import { RelatedView } from "./related";
+import { RelatedView, relationWord } from "./related";
 import { SessionsView } from "./sessions";
 import { Status } from "./status";
+import { harnessWord, plain, unlinked } from "./text";
+
+/** When the bundle began to be read; esbuild.mjs writes it at its top. */
+declare const bundleBegan: Moment;
+
+interface Moment {
+  wall: number;
+  cpu: NodeJS.CpuUsage;
+}
 
 /** What the tests look at. */
 export interface Parts {
   connection: Connection;
+  ask: Ask;
   recall: RecallView;
   related: RelatedView;
   sessions: SessionsView;
   documents: Documents;
   lines: Lines;
   status: Status;
-  activationMs: number;
+  /** Reading the bundle and activating: time of the clock, and of the processor. */
+  activation: { wallMs: number; cpuMs: number };
 }
 
 let connection: Connection | undefined;
 
 export function activate(context: vscode.ExtensionContext): Parts {
-  const began = performance.now();
+  const began: Moment = { wall: performance.now(), cpu: process.cpuUsage() };
   connection = new Connection();
   const parts = {
     connection,
@@ -36,19 +47,27 @@ export function activate(context: vscode.ExtensionContext): Parts {
     documents: new Documents(connection),
     lines: new Lines(connection),
     status: new Status(connection),
+    ask: new Ask(connection),
   };
-  const ask = new Ask(connection);
-  context.subscriptions.push(...Object.values(parts), ask, ...commands(parts, ask));
+  context.subscriptions.push(...Object.values(parts), ...commands(parts));
   watch(context, parts);
   void connection.restart();
-  return { ...parts, activationMs: performance.now() - began };
+  const took = since(began);
+  return { ...parts, activation: { wallMs: reading.wallMs + took.wallMs, cpuMs: reading.cpuMs + took.cpuMs } };
 }
+
+function since(moment: Moment): Parts["activation"] {
+  const cpu = process.cpuUsage(moment.cpu);
+  return { wallMs: performance.now() - moment.wall, cpuMs: (cpu.user + cpu.system) / 1000 };
+}
+
+const reading = since(bundleBegan);
 
 export async function deactivate(): Promise<void> {
   await connection?.close();
 }
 
-function watch(context: vscode.ExtensionContext, parts: Omit<Parts, "activationMs">): void {
+function watch(context: vscode.ExtensionContext, parts: Omit<Parts, "activation">): void {
   const { connection, status } = parts;
   let state = connection.state;
   context.subscriptions.push(
@@ -67,8 +86,8 @@ function watch(context: vscode.ExtensionContext, parts: Omit<Parts, "activationM
   );
 }
 
-function commands(parts: Omit<Parts, "activationMs">, ask: Ask): vscode.Disposable[] {
-  const { connection, recall, related, sessions, documents, lines, status } = parts;
+function commands(parts: Omit<Parts, "activation">): vscode.Disposable[] {
+  const { ask, connection, recall, related, sessions, documents, lines, status } = parts;
   const all: Record<string, (...args: unknown[]) => unknown> = {
     "funes.recall": (query) => recall.ask(typeof query === "string" ? query : undefined),
     "funes.recall.cancel": () => recall.cancel(),
@@ -84,16 +103,17 @@ function commands(parts: Omit<Parts, "activationMs">, ask: Ask): vscode.Disposab
     "funes.restart": () => connection.restart(),
     "funes.log": () => connection.log.show(),
     "funes.install": () => vscode.commands.executeCommand("workbench.action.openWalkthrough", "funes.funes#install"),
+    // Keys come without a row: the one that is chosen is meant.
     "funes.openTurn": actions.openTurn,
-    "funes.copyCitation": actions.copyCitation,
-    "funes.insertComment": actions.insertComment,
+    "funes.copyCitation": (node) => actions.copyCitation(node ?? recall.view.selection[0]),
+    "funes.insertComment": (node) => actions.insertComment(node ?? recall.view.selection[0]),
     "funes.reopen": (node) => actions.reopen(connection, node),
     "funes.openTouched": (node) => actions.openTouched(connection, node),
     "funes.nextTurn": () => documents.go(true),
     "funes.previousTurn": () => documents.go(false),
     "funes.related.filter": () => filterRelated(related),
     "funes.related.sort": () => related.sort(),
-    "funes.sessions.filter": () => filterSessions(sessions),
+    "funes.sessions.filter": () => filterSessions(sessions, status.memory?.harnesses ?? {}),
     "funes.sessions.group": () => sessions.group(),
     "funes.sessions.more": () => sessions.more(),
   };
@@ -106,20 +126,34 @@ async function shown(connection: Connection, run: () => unknown): Promise<unknow
     return await run();
   } catch (error) {
     const log = vscode.l10n.t("Show Log");
-    void vscode.window.showErrorMessage(`Funes: ${said(error)}`, log).then((choice) => choice === log && connection.log.show());
+    void vscode.window.showErrorMessage(`Funes: ${unlinked(said(error))}`, log).then((choice) => choice === log && connection.log.show());
     return undefined;
   }
 }
 
 async function filterRelated(view: RelatedView): Promise<void> {
   const every = vscode.l10n.t("All");
-  const harnesses = [...new Set(view.all.map((one) => one.harness))].map((harness) => ({ label: harness, filter: { harness } }));
-  const relations = [...new Set(view.all.map((one) => one.relation))].map((relation) => ({ label: relation, filter: { relation } }));
+  const harnesses = [...new Set(view.all.map((one) => one.harness))].map((harness) => ({ label: plain(harnessWord(harness)), filter: { harness } }));
+  const relations = [...new Set(view.all.map((one) => one.relation))].map((relation) => ({ label: plain(relationWord(relation)), filter: { relation } }));
   const picked = await vscode.window.showQuickPick([{ label: every, filter: {} }, ...harnesses, ...relations], { title: vscode.l10n.t("Show only") });
   if (picked) view.setFilter(picked.filter);
 }
 
-async function filterSessions(view: SessionsView): Promise<void> {
-  const title = await vscode.window.showInputBox({ title: vscode.l10n.t("Words of the titles"), value: view.filter.title ?? "" });
-  if (title !== undefined) await view.setFilter(title.trim() ? { title: title.trim() } : {});
+async function filterSessions(view: SessionsView, harnesses: Readonly<Record<string, number>>): Promise<void> {
+  const t = vscode.l10n.t;
+  const some = Object.entries(harnesses).map(([harness, count]) => ({ label: plain(harnessWord(harness)), description: t("{0} sessions", count), harness }));
+  const all = { label: t("All"), description: "", harness: "" };
+  const words = { label: t("Words of the titles…"), description: "", harness: undefined };
+  const picked = await vscode.window.showQuickPick([all, words, ...some], { title: t("Show only") });
+  if (picked?.harness === "") await view.setFilter({});
+  else if (picked?.harness) await view.setFilter({ ...view.filter, harness: picked.harness });
+  else if (picked) await titled(view);
+}
+
+async function titled(view: SessionsView): Promise<void> {
+  const given = await vscode.window.showInputBox({ title: vscode.l10n.t("Words of the titles"), value: view.filter.title ?? "" });
+  if (given === undefined) return;
+  const { harness } = view.filter;
+  const title = given.trim();
+  await view.setFilter({ ...(harness ? { harness } : {}), ...(title ? { title } : {}) });
 }

@@ -2,14 +2,6 @@
 import * as vscode from "vscode";
 import { oneLine } from "./text";
 
-/** A node of a view that stands for a turn, or a session. */
-export interface Place {
-  session: string;
-  turn: string;
-  harness: string;
-  cwd: string;
-}
-
 /** Opens a `funes:` document; `line` is where reading begins. */
 export async function openDocument(uri: vscode.Uri, line?: number, preserveFocus = false): Promise<vscode.TextEditor> {
   const document = await vscode.workspace.openTextDocument(uri);
@@ -29,6 +21,13 @@ export function said(error: unknown): string {
   const data = (error as { data?: { hint?: unknown } } | undefined)?.data;
   const message = error instanceof Error ? error.message : String(error);
   return oneLine([message, typeof data?.hint === "string" ? data.hint : ""].filter(Boolean).join(" "), 300);
+}
+
+/** Returns a list of an answer.
+ * @throws when it is none, as of a server that is not ours. */
+export function listed<Item>(list: readonly Item[] | undefined): Item[] {
+  if (!Array.isArray(list)) throw new Error(vscode.l10n.t("The answer of the server is not understood."));
+  return list as Item[];
 }
 
 /** Whether an error only says that the question was withdrawn. */

@@ -1,6 +1,8 @@
 /** What the server answers, as far as it is used here. See docs/protocol.md. */
 
 export interface Hit {
+  /** Where it was found, from servers that ask several. */
+  memory?: string;
   rank: number;
   session_id: string;
   turn_uuid: string;
@@ -71,6 +73,7 @@ export interface StatusAnswer {
   pending_sources: number;
   problems: number;
   note: string;
+  harnesses?: Record<string, number>;
 }
 
 export interface BlameAnswer {
@@ -82,7 +85,10 @@ export interface GetAnswer {
   session_id: string;
   harness: string;
   cwd: string;
-  turns: { turn_uuid: string; asked?: boolean; blocks: { block_type: string; text: string }[] }[];
+  /** What its calls touched; a server of before does not tell. */
+  files?: string[];
+  /** How it is gone on with; nothing where it cannot. */
+  reopen?: string[];
 }
 
 export interface AskAnswer {
@@ -91,6 +97,7 @@ export interface AskAnswer {
   agent: string;
   sources: { rank: number; session_id: string; turn_uuid: string; ts: string | null; harness: string; cited: boolean }[];
   note: string;
+  installed?: string[];
 }
 
 export interface DocumentAnswer {

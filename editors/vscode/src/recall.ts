@@ -1,22 +1,20 @@
 /** The view Recall: a question, and the passages that answer it, as they come. */
 import * as vscode from "vscode";
 import type { Connection } from "./connection";
-import { isCancelled, said, type Place } from "./places";
+import { isCancelled, listed, said } from "./places";
 import type { Hit, Neighbor, RecallAnswer } from "./protocol";
-import { addressOf, age, harnessIcon, harnessWord, oneLine, visible } from "./text";
+import { addressOf, age, harnessIcon, harnessWord, oneLine, visible, type Place } from "./text";
 
 const MOST_TOOLTIP = 2000;
 
-export type RecallNode = { kind: "group"; title: string; hits: Hit[] } | HitNode | { kind: "neighbor"; near: Neighbor };
-export interface HitNode {
-  kind: "hit";
-  hit: Hit;
-}
+export type RecallNode = { kind: "group"; title: string; hits: Hit[] } | { kind: "hit"; hit: Hit; place: Place } | { kind: "neighbor"; near: Neighbor; place: Place };
 
 export class RecallView implements vscode.TreeDataProvider<RecallNode>, vscode.Disposable {
   query = "";
   hits: readonly Hit[] = [];
   legs: Record<string, string> = {};
+  /** Which memory was asked. */
+  private memory = "";
   grouped = false;
   /** How many answers, whole or in part, were shown for the last question. */
   shown = 0;
@@ -53,7 +51,8 @@ export class RecallView implements vscode.TreeDataProvider<RecallNode>, vscode.D
     };
     try {
       const answer = await this.connection.stream<RecallAnswer, RecallAnswer>("funes/recall", { query }, take, running.token);
-      if (this.running === running) this.show(answer, answer.hits.length > 0 ? answer.note : vscode.l10n.t("Nothing of this was found."));
+      const { length } = listed((answer as RecallAnswer | null)?.hits);
+      if (this.running === running) this.show(answer, length > 0 ? answer.note : vscode.l10n.t("Nothing of this was found."));
     } catch (error) {
       if (this.running === running) this.view.message = isCancelled(error) ? vscode.l10n.t("Stopped.") : said(error);
     } finally {
@@ -78,6 +77,7 @@ export class RecallView implements vscode.TreeDataProvider<RecallNode>, vscode.D
   private show(answer: RecallAnswer, message: string): void {
     this.hits = answer.hits;
     this.legs = answer.legs;
+    this.memory = answer.memory;
     this.shown += 1;
     this.view.description = oneLine(this.query, 60);
     this.view.message = message ? oneLine(message, 200) : undefined;
@@ -85,9 +85,15 @@ export class RecallView implements vscode.TreeDataProvider<RecallNode>, vscode.D
   }
 
   getChildren(node?: RecallNode): RecallNode[] {
-    if (node === undefined) return this.grouped ? groups(this.hits) : this.hits.map((hit) => ({ kind: "hit", hit }));
-    if (node.kind === "group") return node.hits.map((hit) => ({ kind: "hit", hit }));
-    return node.kind === "hit" ? node.hit.neighbors.map((near) => ({ kind: "neighbor", near })) : [];
+    if (node === undefined) return this.grouped ? groups(this.hits) : this.hits.map((hit) => this.node(hit));
+    if (node.kind === "group") return node.hits.map((hit) => this.node(hit));
+    if (node.kind === "neighbor") return [];
+    return node.hit.neighbors.map((near) => ({ kind: "neighbor", near, place: { ...node.place, session: near.session_id, turn: near.turn_uuid } }));
+  }
+
+  private node(hit: Hit): RecallNode {
+    const memory = hit.memory === this.memory ? undefined : hit.memory;
+    return { kind: "hit", hit, place: { session: hit.session_id, turn: hit.turn_uuid, memory } };
   }
 
   getTreeItem(node: RecallNode): vscode.TreeItem {
@@ -95,9 +101,10 @@ export class RecallView implements vscode.TreeDataProvider<RecallNode>, vscode.D
       const item = new vscode.TreeItem(oneLine(node.title) || vscode.l10n.t("Untitled session"), vscode.TreeItemCollapsibleState.Expanded);
       item.description = String(node.hits.length);
       item.iconPath = new vscode.ThemeIcon(harnessIcon(node.hits[0]?.harness ?? ""));
+      item.accessibilityInformation = { label: vscode.l10n.t("{0}, {1} passages", words(item), node.hits.length) };
       return item;
     }
-    return node.kind === "hit" ? hitItem(node.hit) : neighborItem(node.near);
+    return node.kind === "hit" ? hitItem(node.hit, node.place) : neighborItem(node.near, node.place);
   }
 
   dispose(): void {
@@ -113,37 +120,40 @@ function groups(hits: readonly Hit[]): RecallNode[] {
   return [...found.values()].map((all) => ({ kind: "group", title: all[0]?.title ?? "", hits: all }));
 }
 
-function hitItem(hit: Hit): vscode.TreeItem {
+function hitItem(hit: Hit, place: Place): vscode.TreeItem {
   const more = hit.neighbors.length > 0 ? vscode.TreeItemCollapsibleState.Collapsed : vscode.TreeItemCollapsibleState.None;
   const item = new vscode.TreeItem(oneLine(hit.text) || vscode.l10n.t("(empty)"), more);
-  const about = [harnessWord(hit.harness), age(hit.age_s), oneLine(hit.title, 60)].filter(Boolean);
+  const about = [harnessWord(hit.harness), age(hit.age_s, vscode.l10n.t), oneLine(hit.title, 60)].filter(Boolean);
   item.description = about.join(" · ");
   item.tooltip = visible(hit.text.slice(0, MOST_TOOLTIP));
   item.iconPath = new vscode.ThemeIcon(harnessIcon(hit.harness));
   item.contextValue = "hit";
-  item.command = opening(hit.session_id, hit.turn_uuid);
+  item.command = opening(place);
   item.accessibilityInformation = { label: `${hit.rank}. ${oneLine(hit.text)}, ${about.join(", ")}` };
   return item;
 }
 
-function neighborItem(near: Neighbor): vscode.TreeItem {
+function neighborItem(near: Neighbor, place: Place): vscode.TreeItem {
   const item = new vscode.TreeItem(oneLine(near.text) || vscode.l10n.t("(empty)"));
   item.description = [near.role, near.block_type].map((one) => oneLine(one, 20)).join(" · ");
   item.tooltip = visible(near.text.slice(0, MOST_TOOLTIP));
   item.contextValue = "passage";
-  item.command = opening(near.session_id, near.turn_uuid);
+  item.command = opening(place);
+  item.accessibilityInformation = { label: vscode.l10n.t("{0}, nearby: {1}", words(item), item.description) };
   return item;
 }
 
 /** The command that opens a turn when its row is chosen. */
-export function opening(session: string, turn: string): vscode.Command {
-  return { command: "vscode.open", title: vscode.l10n.t("Open Turn"), arguments: [vscode.Uri.parse(addressOf(session, turn))] };
+export function opening(place: Place): vscode.Command {
+  return { command: "vscode.open", title: vscode.l10n.t("Open Turn"), arguments: [vscode.Uri.parse(addressOf(place))] };
 }
 
 /** Returns which turn a node of any of the views is about. */
 export function placeOf(node: unknown): Place | undefined {
-  const one = node as { hit?: Hit; near?: Neighbor; place?: Place } | undefined;
-  if (one?.place) return one.place;
-  if (one?.hit) return { session: one.hit.session_id, turn: one.hit.turn_uuid, harness: one.hit.harness, cwd: one.hit.cwd };
-  return one?.near && { session: one.near.session_id, turn: one.near.turn_uuid, harness: "", cwd: "" };
+  return (node as { place?: Place } | undefined)?.place;
+}
+
+/** Returns what a row says. */
+export function words(item: vscode.TreeItem): string {
+  return typeof item.label === "string" ? item.label : (item.label?.label ?? "");
 }

@@ -1,11 +1,11 @@
 /** The view Related to This File: sessions that have to do with the file in the editor. */
 import * as vscode from "vscode";
 import type { Connection } from "./connection";
-import { isCancelled, said, type Place } from "./places";
+import { isCancelled, listed, said } from "./places";
 import type { RelatedAnswer, RelatedSession } from "./protocol";
-import { opening } from "./recall";
+import { opening, words } from "./recall";
 import { sessionItem } from "./sessions";
-import { oneLine, visible } from "./text";
+import { harnessWord, oneLine, visible, type Place } from "./text";
 
 const MOST = 50;
 const SETTLE_MS = 150;
@@ -56,7 +56,7 @@ export class RelatedView implements vscode.TreeDataProvider<RelatedNode>, vscode
       const answer = await this.connection.request<RelatedAnswer>("funes/related", { textDocument: { uri: uri.toString() }, limit: MOST }, running.token);
       if (this.running !== running) return;
       this.file = uri;
-      this.all = answer.sessions;
+      this.all = listed((answer as RelatedAnswer | null)?.sessions);
       this.view.message = undefined;
     } catch (error) {
       if (this.running === running && !isCancelled(error)) this.view.message = said(error);
@@ -75,7 +75,8 @@ export class RelatedView implements vscode.TreeDataProvider<RelatedNode>, vscode
   }
 
   private show(): void {
-    const filters = [this.filter.harness, this.filter.relation].filter(Boolean).join(" · ");
+    const { harness, relation } = this.filter;
+    const filters = [harness && harnessWord(harness), relation && relationWord(relation)].filter(Boolean).join(" · ");
     const name = this.file === undefined ? "" : (this.file.path.split("/").at(-1) ?? "");
     this.view.description = oneLine([name, filters].filter(Boolean).join(" · "), 80);
     this.changed.fire(undefined);
@@ -91,21 +92,21 @@ export class RelatedView implements vscode.TreeDataProvider<RelatedNode>, vscode
     const kept = this.all.filter((one) => (!harness || one.harness === harness) && (!relation || one.relation === relation));
     if (this.newestFirst) kept.sort((one, other) => (other.last_us ?? 0) - (one.last_us ?? 0));
     return kept.map((session) => {
-      const place = { session: session.session_id, turn: "", harness: session.harness, cwd: session.cwd };
-      return { kind: "session", session, place };
+      return { kind: "session", session, place: { session: session.session_id, turn: "" } };
     });
   }
 
   getTreeItem(node: RelatedNode): vscode.TreeItem {
     if (node.kind === "session") {
-      const item = sessionItem(node.session, node.session.last_us, oneLine(node.session.relation, 20));
+      const item = sessionItem(node.session, node.session.last_us, relationWord(node.session.relation));
       if (node.session.passage) item.collapsibleState = vscode.TreeItemCollapsibleState.Collapsed;
       return item;
     }
     const item = new vscode.TreeItem(oneLine(node.text) || vscode.l10n.t("(empty)"));
     item.tooltip = visible(node.text.slice(0, 2000));
     item.contextValue = "passage";
-    item.command = opening(node.place.session, node.place.turn);
+    item.command = opening(node.place);
+    item.accessibilityInformation = { label: vscode.l10n.t("asked then: {0}", words(item)) };
     return item;
   }
 
@@ -114,4 +115,11 @@ export class RelatedView implements vscode.TreeDataProvider<RelatedNode>, vscode
     this.running?.cancel();
     vscode.Disposable.from(...this.parts, this.view, this.changed).dispose();
   }
+}
+
+/** Returns the word for how a session has to do with a file. */
+export function relationWord(relation: string): string {
+  const t = vscode.l10n.t;
+  const known: Record<string, string> = { edited: t("edited"), read: t("read"), mentioned: t("mentioned"), symbols: t("symbols"), similar: t("similar") };
+  return known[relation] ?? oneLine(relation, 20);
 }

@@ -1,10 +1,10 @@
 /** The view Sessions: all of them, newest first, a page at a time. */
 import * as vscode from "vscode";
 import type { Connection } from "./connection";
-import { said, type Place } from "./places";
+import { listed, said } from "./places";
 import type { Session, SessionsAnswer } from "./protocol";
-import { opening } from "./recall";
-import { ageOf, harnessIcon, harnessWord, oneLine } from "./text";
+import { opening, words } from "./recall";
+import { ageOf, harnessIcon, harnessWord, oneLine, type Place } from "./text";
 
 const PAGE = 200;
 const GROUPS = ["day", "project", "harness", "none"] as const;
@@ -52,13 +52,14 @@ export class SessionsView implements vscode.TreeDataProvider<SessionNode>, vscod
     try {
       const answer = await this.connection.request<SessionsAnswer>("funes/sessions", { ...this.filter, limit, offset });
       if (mine !== this.asked) return;
-      this.sessions = [...this.sessions.slice(0, offset), ...answer.sessions];
+      const page = listed((answer as SessionsAnswer | null)?.sessions);
+      this.sessions = [...this.sessions.slice(0, offset), ...page];
       this.total = answer.total;
       this.view.message = undefined;
     } catch (error) {
       if (mine === this.asked) this.view.message = said(error);
     }
-    this.view.description = [this.filter.harness, this.filter.title].filter(Boolean).map((one) => oneLine(one ?? "", 30)).join(" · ");
+    this.view.description = [harnessWord(this.filter.harness ?? ""), oneLine(this.filter.title ?? "", 30)].filter(Boolean).join(" · ");
     this.changed.fire(undefined);
   }
 
@@ -84,11 +85,13 @@ export class SessionsView implements vscode.TreeDataProvider<SessionNode>, vscod
     if (node.kind === "more") {
       const item = new vscode.TreeItem(vscode.l10n.t("{0} older sessions…", node.left));
       item.command = { command: "funes.sessions.more", title: vscode.l10n.t("Show More Sessions") };
+      item.accessibilityInformation = { label: vscode.l10n.t("Show more of {0} older sessions", node.left), role: "button" };
       return item;
     }
     if (node.kind === "session") return sessionItem(node.session);
     const item = new vscode.TreeItem(oneLine(node.title) || vscode.l10n.t("(unknown)"), vscode.TreeItemCollapsibleState.Expanded);
     item.description = String(node.sessions.length);
+    item.accessibilityInformation = { label: vscode.l10n.t("{0}, {1} sessions", words(item), node.sessions.length) };
     return item;
   }
 
@@ -98,8 +101,7 @@ export class SessionsView implements vscode.TreeDataProvider<SessionNode>, vscod
 }
 
 function sessionNode(session: Session): SessionNode {
-  const place = { session: session.session_id, turn: "", harness: session.harness, cwd: session.cwd };
-  return { kind: "session", session, place };
+  return { kind: "session", session, place: { session: session.session_id, turn: "" } };
 }
 
 function groupsOf(sessions: readonly Session[], by: Grouping): SessionNode[] {
@@ -118,12 +120,12 @@ function groupsOf(sessions: readonly Session[], by: Grouping): SessionNode[] {
 export function sessionItem(session: Session, lastUs: number | null = session.ended_us, more = ""): vscode.TreeItem {
   const title = oneLine(session.title) || vscode.l10n.t("Untitled session");
   const item = new vscode.TreeItem(title);
-  const about = [harnessWord(session.harness), ageOf(lastUs, Date.now()), more].filter(Boolean);
+  const about = [harnessWord(session.harness), ageOf(lastUs, Date.now(), vscode.l10n.t), more].filter(Boolean);
   item.description = about.join(" · ");
   item.tooltip = [title, oneLine(session.cwd, 200), vscode.l10n.t("{0} turns", session.turns)].filter(Boolean).join("\n");
   item.iconPath = new vscode.ThemeIcon(harnessIcon(session.harness));
   item.contextValue = "session";
-  item.command = opening(session.session_id, "");
+  item.command = opening({ session: session.session_id, turn: "" });
   item.accessibilityInformation = { label: [title, ...about].join(", ") };
   return item;
 }

@@ -1,6 +1,7 @@
 /** What of the settings goes to the server: only what a person has set, since config.toml says the rest. */
 
-const KNOWN = [
+/** Settings of package.json that the server takes; a test compares. */
+export const KNOWN = [
   "memory",
   "recall.k",
   "recall.candidates",
@@ -8,6 +9,8 @@ const KNOWN = [
   "recall.ageFloor",
   "recall.neighbors",
   "recall.vectorWeight",
+  "recall.priorToolUse",
+  "recall.priorToolResult",
   "index.thinking",
   "hover.enabled",
   "codeLens",

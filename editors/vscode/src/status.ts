@@ -24,7 +24,9 @@ export class Status implements vscode.Disposable {
   /** Asks what the memory holds. */
   async read(): Promise<void> {
     try {
-      this.memory = await this.connection.request<StatusAnswer>("funes/status", {});
+      const answer = await this.connection.request<StatusAnswer | null>("funes/status", {});
+      if (typeof answer?.memory !== "string") throw new Error(vscode.l10n.t("The answer of the server is not understood."));
+      this.memory = answer;
       this.problem = "";
     } catch (error) {
       this.memory = undefined;

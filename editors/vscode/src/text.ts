@@ -11,8 +11,9 @@ export function visible(text: string): string {
   });
 }
 
-/** Returns the beginning of text in one line. */
-export function oneLine(text: string, most = 120): string {
+/** Returns the beginning of text in one line; nothing of what is no text, as servers of other versions may answer. */
+export function oneLine(given: unknown, most = 120): string {
+  const text = typeof given === "string" ? given : "";
   // Only a beginning is looked at: a passage may be long.
   const line = visible(text.slice(0, most * 8)).replace(/\s+/g, " ").trim();
   const chars = Array.from(line);
@@ -24,26 +25,28 @@ export function plain(text: string): string {
   return text.replaceAll("$(", "$ (");
 }
 
-const UNITS: [string, number][] = [
-  ["y", 31_557_600],
-  ["mo", 2_629_800],
-  ["d", 86_400],
-  ["h", 3_600],
-  ["min", 60],
-];
+/** Returns text in which no `[words](address)` is left, for places that make links of it. */
+export function unlinked(text: string): string {
+  return text.replaceAll("](", "] (");
+}
+
+/** Says a text of ours in the language of the editor. */
+export type Translate = (message: string, ...args: (string | number)[]) => string;
 
 /** Returns how long ago something was, in one short word; "" when it is not known. */
-export function age(seconds: number | null | undefined): string {
+export function age(seconds: number | null | undefined, t: Translate): string {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "";
-  for (const [unit, length] of UNITS) {
-    if (seconds >= length) return `${Math.floor(seconds / length)} ${unit}`;
-  }
-  return "now";
+  const whole = (unit: number): number => Math.floor(seconds / unit);
+  if (seconds >= 31_557_600) return t("{0} y", whole(31_557_600));
+  if (seconds >= 2_629_800) return t("{0} mo", whole(2_629_800));
+  if (seconds >= 86_400) return t("{0} d", whole(86_400));
+  if (seconds >= 3_600) return t("{0} h", whole(3_600));
+  return seconds >= 60 ? t("{0} min", whole(60)) : t("now");
 }
 
 /** Returns the age of a time in microseconds. */
-export function ageOf(us: number | null | undefined, nowMs: number): string {
-  return us === null || us === undefined ? "" : age(nowMs / 1000 - us / 1e6);
+export function ageOf(us: number | null | undefined, nowMs: number, t: Translate): string {
+  return us === null || us === undefined ? "" : age(nowMs / 1000 - us / 1e6, t);
 }
 
 /** Returns the word for a harness: `claude_code` is `claude`. */
@@ -66,18 +69,37 @@ function quoted(id: string): string {
   return encodeURIComponent(id).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-/** Returns the address of a turn, or of a session when there is no turn. */
-export function addressOf(session: string, turn = ""): string {
-  return turn ? `funes:/turn/${quoted(session)}/${quoted(turn)}.md` : `funes:/session/${quoted(session)}.md`;
+/** A turn, or a session when there is no turn; of a memory when it is not the one that is asked by itself. */
+export interface Place {
+  session: string;
+  turn: string;
+  memory?: string | undefined;
 }
 
-/** Returns which session and turn an address is about; nothing when it is about neither. */
-export function partsOf(path: string): { session: string; turn: string } | undefined {
+/** Returns the address of a place. */
+export function addressOf({ session, turn, memory }: Place): string {
+  const kind = turn ? "turn" : "session";
+  const token = memory ? `?${Buffer.from(JSON.stringify({ kind, memory })).toString("base64url")}` : "";
+  return turn ? `funes:/turn/${quoted(session)}/${quoted(turn)}.md${token}` : `funes:/session/${quoted(session)}.md${token}`;
+}
+
+/** Returns which place an address is about; nothing when it is about none. */
+export function placeAt(path: string, query = ""): Place | undefined {
   const found = /^\/(turn|session)\/(.+)\.md$/.exec(path);
   if (!found?.[2]) return undefined;
   const at = found[2].lastIndexOf("/");
-  if (found[1] === "session") return { session: found[2], turn: "" };
-  return at < 1 ? undefined : { session: found[2].slice(0, at), turn: found[2].slice(at + 1) };
+  const memory = memoryOf(query);
+  if (found[1] === "session") return { session: found[2], turn: "", memory };
+  return at < 1 ? undefined : { session: found[2].slice(0, at), turn: found[2].slice(at + 1), memory };
+}
+
+function memoryOf(token: string): string | undefined {
+  try {
+    const { memory } = JSON.parse(Buffer.from(token, "base64url").toString()) as { memory?: unknown };
+    return typeof memory === "string" ? memory : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 export interface Cited {
@@ -111,29 +133,9 @@ export function comment(hit: Cited, language: string, indent = ""): string {
   return lines.map((line) => `${indent}${mark} ${line.replace(/\\+$/, "")}`.trimEnd()).join("\n") + "\n";
 }
 
-const RESUME: Record<string, string[]> = { claude: ["claude", "--resume"], codex: ["codex", "resume"] };
-
-/** Returns the command that goes on with a session; nothing for agents, or ids, that cannot. */
-export function resumeCommand(harness: string, session: string): string[] | undefined {
-  const words = RESUME[harnessWord(harness)];
-  return words && /^[A-Za-z0-9][A-Za-z0-9_-]{3,80}$/.test(session) ? [...words, session] : undefined;
-}
-
-/** Returns the paths that a session's tool calls name, each once. */
-export function touchedPaths(texts: readonly string[]): string[] {
-  const found = new Set<string>();
-  for (const text of texts) {
-    for (const match of text.matchAll(/"(?:file_path|path|notebook_path|filePath)"\s*:\s*("(?:[^"\\]|\\.)*")/g)) {
-      try {
-        const path: unknown = JSON.parse(match[1] ?? '""');
-        if (typeof path === "string" && path && visible(path) === path) found.add(path);
-      } catch {
-        // A call that was cut short.
-      }
-    }
-    for (const match of text.matchAll(/\*\*\* (?:Add|Update) File: ([^\n\\"]+)/g)) found.add((match[1] ?? "").trim());
-  }
-  return [...found];
+/** Returns a command as it is typed; nothing when a shell could read more into it than its words. */
+export function typed(words: readonly string[]): string | undefined {
+  return words.length > 0 && words.every((word) => /^[A-Za-z0-9_@%+=:,./-]+$/.test(word)) ? words.join(" ") : undefined;
 }
 
 /** Returns the lines (from 0) at which parts of a document begin, each a turn or a hit. */

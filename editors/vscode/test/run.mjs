@@ -8,7 +8,8 @@ import { open } from "./browser.mjs";
 
 const [base, folder, extension, suite] = process.argv.slice(2);
 const remote = (place) => `vscode-remote://${new URL(base).host}${place}`;
-const limitMs = Number(process.env.LIMIT_S ?? 150) * 1000;
+const limitMs = Number(process.env.LIMIT_S ?? 260) * 1000;
+const shots = process.env.SHOTS;
 const profile = fs.mkdtempSync(path.join(os.tmpdir(), "funes-browser-"));
 const { context, page, elsewhere } = await open(profile);
 let code = 1;
@@ -18,7 +19,15 @@ try {
     page.on("crash", () => done("crash"));
     void page.exposeFunction("codeAutomationExit", done);
   });
-  await page.exposeFunction("codeAutomationLog", (_, args) => console.log(util.format(...args)));
+  await page.exposeFunction("codeAutomationLog", async (_, args) => {
+    const text = util.format(...args);
+    const picture = /^picture:([\w-]+)$/.exec(text)?.[1];
+    // Written whole: the suite waits until the file is there.
+    if (picture && shots) {
+      await page.screenshot({ path: path.join(shots, `.${picture}.png`) });
+      fs.renameSync(path.join(shots, `.${picture}.png`), path.join(shots, `${picture}.png`));
+    } else console.log(text);
+  });
   const payload = [
     ["extensionDevelopmentPath", remote(extension)],
     ["extensionTestsPath", remote(suite)],
@@ -27,7 +36,7 @@ try {
   const opened = folder.endsWith(".code-workspace") ? "workspace" : "folder";
   await page.goto(`${base}/?${opened}=${encodeURIComponent(folder)}&payload=${encodeURIComponent(JSON.stringify(payload))}`);
   code = await ended;
-  if (code !== 0 && process.env.SHOTS) await page.screenshot({ path: path.join(process.env.SHOTS, "failed.png") });
+  if (code !== 0 && shots) await page.screenshot({ path: path.join(shots, "failed.png") });
   console.log(`ended: ${code}; asked elsewhere: ${JSON.stringify([...elsewhere])}`);
 } finally {
   await context.close();

@@ -2,6 +2,7 @@ import assert from "node:assert";
 import { test } from "node:test";
 import * as text from "../../text";
 
+const t = (message: string, ...args: (string | number)[]): string => message.replace(/\{(\d)\}/g, (_, at: string) => String(args[Number(at)]));
 const hit = { text: "say */ --> \u202ehi\nand \\", harness: "claude_code", ts: "2026-02-03T08:41:24Z", get: "funes get s t" };
 
 test("control, bidi and invisible characters are shown", () => {
@@ -21,19 +22,29 @@ test("one line is short, and cut between characters", () => {
 
 test("icons are not drawn from text", () => assert.strictEqual(text.plain("$(zap) $$(zap)"), "$ (zap) $$ (zap)"));
 
+test("no link is left where links are made of text", () => assert.doesNotMatch(text.unlinked("[x](command:y) [a](b)"), /\]\(/));
+
 test("ages", () => {
   const cases: [number | null | undefined, string][] = [[null, ""], [undefined, ""], [NaN, ""], [-5, "now"], [59, "now"], [60, "1 min"], [3600, "1 h"], [86_400 * 3, "3 d"], [86_400 * 65, "2 mo"], [86_400 * 800, "2 y"]];
-  for (const [seconds, want] of cases) assert.strictEqual(text.age(seconds), want);
-  assert.strictEqual(text.ageOf(0, 7_200_000), "2 h");
-  assert.strictEqual(text.ageOf(null, 0), "");
+  for (const [seconds, want] of cases) assert.strictEqual(text.age(seconds, t), want);
+  assert.strictEqual(text.ageOf(0, 7_200_000, t), "2 h");
+  assert.strictEqual(text.ageOf(null, 0, t), "");
 });
 
 test("addresses are quoted, and read back", () => {
-  assert.strictEqual(text.addressOf("a/b c", "t'#?"), "funes:/turn/a%2Fb%20c/t%27%23%3F.md");
-  assert.strictEqual(text.addressOf("s"), "funes:/session/s.md");
-  assert.deepStrictEqual(text.partsOf("/turn/a/b/t.md"), { session: "a/b", turn: "t" });
-  assert.deepStrictEqual(text.partsOf("/session/s.md"), { session: "s", turn: "" });
-  for (const none of ["/file/x.md", "/turn/x.md", "/turn/", ""]) assert.strictEqual(text.partsOf(none), undefined);
+  assert.strictEqual(text.addressOf({ session: "a/b c", turn: "t'#?" }), "funes:/turn/a%2Fb%20c/t%27%23%3F.md");
+  assert.strictEqual(text.addressOf({ session: "s", turn: "" }), "funes:/session/s.md");
+  assert.deepStrictEqual(text.placeAt("/turn/a/b/t.md"), { session: "a/b", turn: "t", memory: undefined });
+  assert.deepStrictEqual(text.placeAt("/session/s.md"), { session: "s", turn: "", memory: undefined });
+  for (const none of ["/file/x.md", "/turn/x.md", "/turn/", ""]) assert.strictEqual(text.placeAt(none), undefined);
+});
+
+test("an address names another memory, as the server does", () => {
+  const place = { session: "s", turn: "t", memory: "acme/kb" };
+  const [path, query] = text.addressOf(place).slice("funes:".length).split("?");
+  assert.deepStrictEqual(JSON.parse(Buffer.from(query ?? "", "base64url").toString()), { kind: "turn", memory: "acme/kb" });
+  assert.deepStrictEqual(text.placeAt(path ?? "", query), place);
+  for (const odd of ["", "%%%", "bm90IGpzb24"]) assert.strictEqual(text.placeAt("/session/s.md", odd)?.memory, undefined);
 });
 
 test("a citation quotes, and says where it is from", () => {
@@ -48,16 +59,10 @@ test("nothing in a comment ends it", () => {
   assert.ok(text.comment(hit, "sql").startsWith("-- say"));
 });
 
-test("only agents that can go on with a session do, and only for ids that are no options or code", () => {
-  assert.deepStrictEqual(text.resumeCommand("claude_code", "78a2ac99-e87e"), ["claude", "--resume", "78a2ac99-e87e"]);
-  assert.deepStrictEqual(text.resumeCommand("codex", "019e3f92"), ["codex", "resume", "019e3f92"]);
-  for (const id of ["--dangerous", "a; rm -rf /", "$(x)abcd", "a\nbcd", ""]) assert.strictEqual(text.resumeCommand("codex", id), undefined);
-  assert.strictEqual(text.resumeCommand("hermes", "abcdef"), undefined);
-});
-
-test("files that calls name, each once", () => {
-  const calls = ['[tool_use Edit] {"file_path": "/a/b.py", "x": 1}', '{"path":"c \\"d\\".txt"}', "*** Update File: e.rs\n*** Add File: f.rs\n", '{"file_path":"/a/b.py"}', '{"file_path": "/a/\u202eb"}', '{"file_path": "/cut'];
-  assert.deepStrictEqual(text.touchedPaths(calls), ["/a/b.py", 'c "d".txt', "e.rs", "f.rs"]);
+test("a command is typed only when its words are words to every shell", () => {
+  assert.strictEqual(text.typed(["claude", "--resume", "78a2ac99-e87e"]), "claude --resume 78a2ac99-e87e");
+  for (const bad of ["a; rm -rf /", "$(x)abcd", "a\nbcd", "a b", "`x`", "a|b", "a&b", "'a'", ""]) assert.strictEqual(text.typed(["codex", "resume", bad]), undefined, bad);
+  assert.strictEqual(text.typed([]), undefined);
 });
 
 test("headings, but not those in fences", () => {
