@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from funes_ls.indexer.errors import BackendError
 
 if TYPE_CHECKING:
-    from funes_ls.retrieval.answers import GetAnswer, Hit, RecallAnswer, TurnView
+    from funes_ls.retrieval.answers import GetAnswer, Hit, RecallAnswer, Revisit, TurnView
     from funes_ls.retrieval.artefact import Asked
 
 #: C0 but tab and newline, DEL, C1, and the characters that reorder or hide text.
@@ -97,9 +97,14 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+#: Stands before hits that may be no answer.
+WEAK_TEXT = "? weak match: perhaps nothing here answers; these are the nearest passages\n---\n"
+
+
 def recall_text(answer: "RecallAnswer", *, explain: bool = False) -> str:
     """Return hits in the agent layout, the same in a terminal and in a pipe."""
     asked = asked_text(answer.asked) if answer.asked else ""
+    asked += WEAK_TEXT if answer.weak else ""
     if not answer.hits:
         return f"{asked}no results\n"
     suffix = "" if answer.memory in ("", "local") else f" --memory {shlex.quote(answer.memory)}"
@@ -137,6 +142,8 @@ def _hit_text(hit: "Hit", suffix: str, *, explain: bool) -> str:
         for near in hit.neighbors
     ]
     return "\n".join([*lines, "---", ""])
+    if hit.revisited:
+        lines.append(_revisit_text(hit.revisited, suffix))
 
 
 def _one_line(text: str) -> str:
@@ -144,6 +151,13 @@ def _one_line(text: str) -> str:
 
 
 def _explain_text(hit: "Hit") -> str:
+def _revisit_text(later: "Revisit", suffix: str) -> str:
+    what = f"{_one_line(later.path)} changed" if later.how == "file" else "said"
+    turn = shlex.quote(safe(later.turn_uuid)) if later.turn_uuid else "''"
+    get = f"get {shlex.quote(safe(later.session_id))} {turn}{suffix}"
+    return f"  > revisited [{safe(later.ts)}] {what} again → {get}"
+
+
     why = hit.explain
     legs = [
         f"{name} #{rank} ({score:.3f})" if rank is not None and score is not None else f"{name} -"

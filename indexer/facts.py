@@ -250,6 +250,17 @@ class Facts:
             (session_id,),
         )
 
+    def changed_near(self, session_id: str, first: int, last: int) -> list[tuple[int, str]]:
+        """Return the files that a session changed in some of its steps, each once."""
+        kinds = ", ".join(str(KINDS.index(kind)) for kind in sorted(CHANGES))
+        return self._select(
+            "SELECT DISTINCT p.path_id, p.path FROM facts_events e JOIN facts_paths p "
+            "USING (path_id) WHERE e.session = "
+            "(SELECT session FROM facts_sessions WHERE session_id = ?) "
+            f"AND e.kind IN ({kinds}) AND e.seq BETWEEN ? AND ? ORDER BY e.seq",
+            (session_id, first, last),
+        )
+
     def commands(self, session_id: str) -> list[Command]:
         """Return the commands a session ran, in order."""
         rows = self._select(

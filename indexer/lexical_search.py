@@ -65,6 +65,18 @@ class LexicalQuery(Struct, frozen=True, kw_only=True):
     until_us: int | None = None
 
 
+class Coverage(Struct, frozen=True, kw_only=True):
+    """How much of a question's words passages hold, rare words counting for more; in 0..1.
+
+    Attributes:
+        held: Per passage, the share of the question it holds.
+        unknown: The share that no row of the memory holds.
+    """
+
+    held: tuple[float, ...]
+    unknown: float
+
+
 class Words:
     """The words index as it was once; later commits do not change it. For any thread."""
 
@@ -135,6 +147,42 @@ class Words:
         """Return how many rows hold a word; of a name that is several, the rarest counts."""
         terms = self._analyzer.analyze(uniform(word))
         return min((int(self._searcher.doc_freq("text", term)) for term in terms), default=0)
+
+    def coverage(self, question: str, passages: Sequence[str]) -> Coverage:
+        """Return how much of a question's words and names each passage holds."""
+        text = uniform(question)
+        weights, known = self._weights(text)
+        total = sum(weights.values()) or 1.0
+        held = []
+        for passage in map(uniform, passages):
+            there = set(self._analyzer.analyze(f"{passage} {' '.join(further_words(passage))}"))
+            folded = passage.casefold()
+            held.append(sum(w for term, w in weights.items() if term in there or term in folded))
+        missing = sum(weight for term, weight in weights.items() if term not in known)
+        return Coverage(held=tuple(one / total for one in held), unknown=missing / total)
+
+    def _weights(self, text: str) -> tuple[dict[str, float], set[str]]:
+        """Return what each word and name of a question weighs, and which of them are here."""
+        rows, weights, known = self._searcher.num_docs, {}, set()
+        counted = [
+            (word, weight, max(self._count("text", word), self._count("parts", word)))
+            for word, weight in self.terms(text).items()
+        ]
+        pairs = dict.fromkeys(unspaced_terms(text, singles=False))
+        counted += [(pair, 1.0, self._count("cjk", pair)) for pair in pairs]
+        for word, weight, frequency in counted:
+            weights[word] = weight * _rarity(frequency, rows)
+            known |= {word} if frequency else set()
+        for name in joined_names(text)[:_MOST_NAMES]:
+            phrase = self._phrase(name)
+            if phrase is not None:
+                is_here = bool(self._searcher.search(phrase, 1, count=False).hits)
+                weights[name.casefold()] = _rarity(self.frequency(name) if is_here else 0, rows)
+                known |= {name.casefold()} if is_here else set()
+        return weights, known
+
+    def _count(self, field: str, term: str) -> int:
+        return int(self._searcher.doc_freq(field, term))
 
     def _run(self, words: Any, query: LexicalQuery, limit: int) -> list[tuple[str, float]]:
         if words is None or limit < 1:

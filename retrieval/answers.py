@@ -128,6 +128,23 @@ class Hit(Struct, frozen=True, kw_only=True):
         ts: As recorded when that is a date, else ISO 8601 of it or of the nearest known time,
             else "".
         age_s: Seconds since the hit was said, 0 for future times, None when unknown.
+class Revisit(Struct, frozen=True, kw_only=True):
+    """The latest later place where what a hit is about came up again.
+
+    Attributes:
+        how: `file` (changed again) or `passage` (nearly the same was said).
+        path: Of the file, "" for a passage.
+        get: The command that shows the turn.
+    """
+
+    how: str
+    session_id: str
+    turn_uuid: str
+    ts: str
+    path: str = ""
+    get: str = ""
+
+
         embedded: False while the chunk is findable by words only.
         also_in: Ids of other sessions that hold this very passage (resumed, forked, replayed).
         repeats: How many further times the passage stands in this same session.
@@ -142,6 +159,7 @@ class Hit(Struct, frozen=True, kw_only=True):
     seq: int
     ts: str
     age_s: int | None
+        revisited: Where its subject came up again later, None when nothing is known of that.
     harness: str
     workdir: str
     cwd: str
@@ -169,6 +187,7 @@ class RecallAnswer(Struct, frozen=True, kw_only=True):
         legs: Per leg `ran`, `off`, `empty`, `failed`, `no_model` or `pending`.
         timings_ms: Milliseconds per stage.
         asked: What an artefact was understood to ask, None when none was given.
+    revisited: Revisit | None = None
     """
 
     memory: str
@@ -182,6 +201,9 @@ class RecallAnswer(Struct, frozen=True, kw_only=True):
 
 class TurnBlock(Struct, frozen=True, kw_only=True):
     """One block of a turn, its pieces joined without their overlap."""
+        confidence: How likely it is that one of the first hits answers the question, in 0..1;
+            None where that is not judged: for artefacts and for what words find at first.
+        weak: Whether that is little: the hits are what is nearest, and perhaps no answer.
 
     block_type: str
     tool_name: str | None
@@ -191,6 +213,8 @@ class TurnBlock(Struct, frozen=True, kw_only=True):
 class TurnView(Struct, frozen=True, kw_only=True):
     """One turn as `get` shows it; `asked` marks the turn that was asked for."""
 
+    confidence: float | None = None
+    weak: bool = False
     turn_uuid: str
     seq: int
     ts: str

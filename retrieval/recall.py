@@ -1,7 +1,8 @@
 """Answers a question from a memory: words first, then everything that is known.
 
 Stages, each a function of its own: plan → words → vectors → mix → prior → context → echoes →
-fold → rerank → age → final form and neighbours. Between them the asker may lose interest.
+fold → rerank → age → final form and neighbours → revisits and confidence. Between them the asker
+may lose interest.
 """
 
 import logging
@@ -16,6 +17,7 @@ from msgspec import Struct
 from funes_ls.indexer.errors import FunesError
 from funes_ls.indexer.memory import MemoryView
 from funes_ls.retrieval import bm25, vector
+from funes_ls.retrieval.confidence import WEAK, confidence
 from funes_ls.retrieval.answers import IsCancelled, RecallAnswer, RecallRequest, never
 from funes_ls.retrieval.fuse import Leg, mix
 from funes_ls.retrieval.hits import hits_of
@@ -23,6 +25,7 @@ from funes_ls.retrieval.plan import Plan, plan
 from funes_ls.retrieval.query import MODEL_CHARS, shorten
 from funes_ls.retrieval.rank import ranked
 from funes_ls.retrieval.rerank import Reranker
+from funes_ls.retrieval.revisits import with_revisits
 
 if TYPE_CHECKING:
     from funes_ls.indexer.embedding import Embedder
@@ -270,6 +273,12 @@ def _answer(
             break
         limit *= _WIDER
     return RecallAnswer(
+    sure = None
+    if legs.states["vector"] != "pending":  # else the answer that says all this comes next
+        rows = [passage.row for passage in passages]
+        hits = with_revisits(hits, rows, memory, memory_name=work.request.memory_name)
+        sure = confidence(work.text, hits, memory) if work.inquiry is None else None
+        clock.lap("marks")
         memory=work.request.memory_name,
         generation=memory.generation,
         note=" ".join([*work.notes, *_leg_notes(memory, question, legs.states)]),
@@ -278,6 +287,8 @@ def _answer(
         timings_ms=clock.total(),
         asked=work.inquiry.asked if work.inquiry is not None else None,
     )
+        confidence=sure,
+        weak=bool(hits) and sure is not None and sure < WEAK,
 
 
 def _leg_notes(memory: MemoryView, question: Question, states: dict[str, str]) -> list[str]:

@@ -86,13 +86,15 @@ def recall(asking: Asking) -> str:
     hits = found.hits[skipped : skipped + asking.k]
     if not hits:
         return _with_note(_no_hits(filters, given, skipped), found.note)
-    pieces = [render.recall_text(_like(found, hits=[hit], asked=None)) for hit in hits]
+    pieces = [render.recall_text(_like(found, hits=[hit], asked=None, weak=False)) for hit in hits]
     count = fence.fitting(pieces, asking.room)
     shown = fence.cut("".join(pieces[:count]), asking.room)
     lead = (
         f"{render.counted(count, 'passage')} from past coding-agent sessions, from "
         f"{fence.origin(found.memory)}, best first. `get` shows the turns around one."
     )
+    if found.weak:
+        lead = f"Weak match: perhaps nothing here answers; these are the nearest. {lead}"
     text = _with_note(fence.fenced(shown, lead=lead), found.note)
     left, seen = len(hits) - count, skipped + count
     if seen == len(found.hits):

@@ -22,6 +22,8 @@ RECALLS = {
     "recall-explain.txt": ["-k", "2", "--explain", "firing_id label cardinality"],
     "recall-japanese.txt": ["-k", "1", "鍵"],
     "recall-nothing.txt": ["zebrafish quokka"],
+    "recall-weak.txt": ["-k", "1", "who pays for the license of the payroll software"],
+    "recall-revisited.txt": ["-k", "2", "what retry policy would you use for the government api"],
 }
 
 
@@ -83,6 +85,7 @@ def test_help_of_every_command_opens_with_two_examples() -> None:
 def test_json_objects_keep_their_keys(samples: Path) -> None:
     answer = funes("recall", "--json", "jitter").json
     assert answer.keys() >= {"memory", "generation", "note", "legs", "hits", "timings_ms"}
+    assert answer.keys() >= {"confidence", "weak"}
     promised = "rank score session_id turn_uuid seq ts harness workdir cwd repo role block_type"
     promised += " tool_name text embedded also_in neighbors get"
     assert answer["hits"][0].keys() >= set(promised.split())

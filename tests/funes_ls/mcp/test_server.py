@@ -224,7 +224,7 @@ def test_a_slow_call_holds_up_nothing_else(own_home: Path) -> None:
         assert "note: late" in client.text(1)
 
 
-NOTHING: dict[str, Any] = {"memory": "local", "note": "", "hits": [], "asked": None}
+NOTHING: dict[str, Any] = {"memory": "local", "note": "", "hits": [], "asked": None, "weak": False}
 
 
 def hit(number: int) -> dict[str, Any]:
@@ -232,7 +232,7 @@ def hit(number: int) -> dict[str, Any]:
     told = {"ts": "2026-03-01T10:00:00Z", "harness": "codex", "cwd": "/w", "workdir": "/w"}
     ids = {"session_id": f"session-{number}", "turn_uuid": f"turn-{number}"}
     more = {"block_type": "text", "score": 0.5, "also_in": [], "neighbors": [], "memory": ""}
-    return {**told, **ids, **more, "text": f"passage {number}"}
+    return {**told, **ids, **more, "revisited": None, "text": f"passage {number}"}
 
 
 def test_a_withdrawn_call_is_withdrawn_from_the_engine_and_not_answered(client: Client) -> None:
@@ -420,3 +420,13 @@ def test_more_is_told_only_where_there_is_more(client: Client, there: int, offse
     assert text.count("passage ") == 3
     assert ("more: " in text) == (there > offset + 3)
     assert f"offset={offset + 3}" in text or there == offset + 3
+
+
+def test_a_weak_match_is_told_once_and_before_the_passages(client: Client) -> None:
+    found = {**NOTHING, "hits": [hit(1), hit(2)], "weak": True}
+    with FakeEngine(client.server._home, lambda method, params: found):
+        client.call(1, "recall", query="anything")
+        until(lambda: client.sent, what="the call is answered")
+    text = client.text(1)
+    assert text.casefold().count("weak match") == 1
+    assert text.index("Weak match") < text.index("passage 1") < text.index("passage 2")
