@@ -77,14 +77,16 @@ def forget(
         sessions=tuple(_named(one) for one in newest),
         forgotten=is_real,
         pure=forgotten.pure,
-        published=held_elsewhere(ids, memories.settings),
+        published=held_elsewhere(ids, memories.settings) if ids else (),
         note=_note(is_real, forgotten),
     )
 
 
-def held_elsewhere(_session_ids: Sequence[str], _settings: Settings) -> tuple[str, ...]:
-    """Return the memories elsewhere that sessions were published to; so far nothing publishes."""
-    return ()
+def held_elsewhere(session_ids: Sequence[str], settings: Settings) -> tuple[str, ...]:
+    """Return the memories elsewhere that sessions were published to; without any, all of them."""
+    from funes_ls.hub.receipts import holding
+
+    return holding(settings.home, session_ids)
 
 
 def _note(is_real: bool, forgotten: Forgotten) -> str:

@@ -28,6 +28,7 @@ _TOUCH_S = 10.0
 _MOST_PATH_CHARS = 4096
 _LOG_BYTES = 200_000
 LOG = "hook.log"
+_PUSH = "import sys; from funes_ls.cli.push_later import main; sys.exit(main(sys.argv[1]))"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -42,6 +43,7 @@ def main(argv: Sequence[str]) -> int:
         paths = traces_of(agent, payload, env)
         if not _touched(home, paths, env):
             _touch_later(home, paths, env)
+        _push_later(home, agent, event, env)
     except BaseException as exc:
         _log(env, agent, event, exc)
     return 0
@@ -138,17 +140,29 @@ def _touched(home: Path, paths: list[str], env: Mapping[str, str]) -> bool:
 
 def _touch_later(home: Path, paths: list[str], env: Mapping[str, str]) -> None:
     """Have another process start the engine and pass the paths on to it, and do not wait."""
-    import subprocess
-
     from funes_ls.engine.starts import is_crashing
 
-    if is_crashing(home):
-        return
+    if not is_crashing(home):
+        _detached(home, ["-m", "funes_ls.hook"], json.dumps(paths).encode("ascii"), env)
+
+
+def _push_later(home: Path, agent: str, event: str, env: Mapping[str, str]) -> None:
+    """Where a session begins or ends, have another process publish it to the agent's memory."""
+    from funes_ls.hub.binding import bound, is_boundary
+
+    if is_boundary(event) and (memory := bound(home, agent)):
+        _detached(home, ["-c", _PUSH, memory], b"", env)
+
+
+def _detached(home: Path, words: list[str], told: bytes, env: Mapping[str, str]) -> None:
+    """Start Python as a process of its own, and do not wait for it."""
+    import subprocess
+
     options: dict[str, Any] = {"start_new_session": True}
     if os.name == "nt":
         options = {"creationflags": 0x00000008 | 0x00000200}  # detached, a group of its own
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "funes_ls.hook"],
+        [sys.executable, "-P", *words],
         cwd=home,
         env={**env, "FUNES_HOME": str(home)},
         stdin=subprocess.PIPE,
@@ -160,7 +174,7 @@ def _touch_later(home: Path, paths: list[str], env: Mapping[str, str]) -> None:
     process.returncode = 0  # nobody waits for it: no word about that at the end
     if process.stdin is not None:
         with process.stdin as stdin:
-            stdin.write(json.dumps(paths).encode("ascii"))
+            stdin.write(told)
 
 
 def start_and_touch(text: bytes, env: Mapping[str, str]) -> None:

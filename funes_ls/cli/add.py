@@ -13,9 +13,10 @@ from funes_ls.install.registry import TITLES, setup_of
 
 def add(args: argparse.Namespace) -> int:
     """Give an agent the memory; 1 when something could not be done."""
-    from funes_ls.cli import first_index
+    from funes_ls.cli import first_index, publishing
 
     setup = setup_of(args.agent)
+    elsewhere = publishing.remote_spec(args.memory)
     wanted = wanted_for(
         args.agent, setup.PROGRAM, memory=_memory(args.memory), env=os.environ
     )._replace(force=args.force)
@@ -34,9 +35,15 @@ def add(args: argparse.Namespace) -> int:
     if plan.steps and not plans.agreed(plan, args, f"Give {TITLES[args.agent]} this memory?"):
         notice("Nothing was changed.", quiet=args.quiet)
         return 1
+    told = publishing.prepare(elsewhere, args) if elsewhere is not None else []
     wants_vectors = is_first and first_index.read_words(args)
     done = apply.add(setup, wanted)
-    return _show(args, done, done=True, vectors=_vectors(args) if wants_vectors else "")
+    told += publishing.bind(args.agent, elsewhere)
+    done = done._replace(notes=(*done.notes, *told))
+    code = _show(args, done, done=True, vectors=_vectors(args) if wants_vectors else "")
+    if elsewhere is not None and not code:
+        publishing.first_push(elsewhere, args)
+    return code
 
 
 def _vectors(args: argparse.Namespace) -> str:
@@ -56,10 +63,11 @@ def _memory(spec: str | None) -> str:
     """
     if spec in (None, "", "local"):
         return ""
+    from funes_ls.hub.spec import parse_spec
     from funes_ls.indexer.settings import load_settings
-    from funes_ls.memories import memory_path
 
-    return str(memory_path(load_settings(os.environ)[0], str(spec)).absolute())
+    found = parse_spec(str(spec), load_settings(os.environ)[0])
+    return found.text if found.path is None else str(found.path.absolute())
 
 
 def _with_word(plan: Plan) -> Plan:

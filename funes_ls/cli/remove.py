@@ -4,7 +4,7 @@ import argparse
 import os
 
 from funes_ls import render
-from funes_ls.cli import plans
+from funes_ls.cli import plans, publishing
 from funes_ls.cli.output import notice
 from funes_ls.install import apply
 from funes_ls.install.plan import Plan, wanted_for
@@ -23,7 +23,9 @@ def remove(args: argparse.Namespace) -> int:
     if plan.steps and not plans.agreed(plan, args, f"Take this back from {TITLES[args.agent]}?"):
         notice("Nothing was changed.", quiet=args.quiet)
         return 1
-    return _show(args, apply.remove(setup, wanted), done=True, is_there=True)
+    done = apply.remove(setup, wanted)
+    told = publishing.bind(args.agent, None)
+    return _show(args, done._replace(notes=(*done.notes, *told)), done=True, is_there=True)
 
 
 def _show(args: argparse.Namespace, plan: Plan, *, done: bool, is_there: bool) -> int:

@@ -48,6 +48,7 @@ class PushRequest(Struct, frozen=True, kw_only=True):
         create: Make the memory, private, where there is none.
         force_reindex: Have the indexes over there cover every row, also with nothing new.
         patient: Wait for another push of this machine.
+        only_new: Ask nothing of the network when nothing has come since the last push.
     """
 
     dry_run: bool = False
@@ -55,6 +56,7 @@ class PushRequest(Struct, frozen=True, kw_only=True):
     create: bool = False
     force_reindex: bool = False
     patient: bool = True
+    only_new: bool = False
 
 
 class PushAnswer(Struct, kw_only=True):
@@ -156,6 +158,8 @@ class _Push:
         self.decisions: Decisions = read_decisions(home, self.spec)
 
     def result(self, is_meant: Meant, cancelled: Cancelled) -> PushAnswer:
+        if self.request.only_new and self._is_old():
+            return self.answer
         head = self._head()
         known = self._known(head)
         chosen = self._chosen(known)
@@ -189,6 +193,16 @@ class _Push:
             known = self._published(head, known, offer)
         self._reindex(known)
         return self.answer
+
+    def _is_old(self) -> bool:
+        """Tell whether the memory held every row that may go when it was last published to."""
+        receipt = receipts.read_receipt(self.home, self.spec)
+        ids = receipts.known_ids(self.home, self.spec, receipt) if receipt is not None else None
+        if receipt is None or ids is None:
+            return False
+        self.answer.chunks = receipt.rows
+        going = choice(self.decisions, self.view.catalog.sessions()).going
+        return not fresh_rows(self.view, ids, going).offsets
 
     def _head(self) -> Head:
         try:
