@@ -9,7 +9,7 @@ from funes_ls.file_answers import file_of
 from funes_ls.indexer.catalog import now_us
 from funes_ls.indexer.errors import UsageError
 from funes_ls.indexer.times import format_us
-from funes_ls.memories import Memories
+from funes_ls.memories import Memories, Origin
 from funes_ls.protocol import BlameAnswer, BlameLines, BlameParams, BlameTurn
 from funes_ls.source_text import read_text
 
@@ -44,7 +44,9 @@ def blame(params: BlameParams, memories: Memories) -> BlameAnswer:
     first, last = _wanted(params, len(document.lines))
     known = known_of(path, document.lines if until_us is None else (), first, last)
     document.not_after = known.times
-    with memories.reading(name) as memory, memory.snapshot() as now:
+    origin = Origin()
+    with memories.reading(name, origin=origin) as memory, memory.snapshot() as now:
+        name = origin.name
         document.untimed = Untimed(now.catalog)
         paths = blame_file(
             now,
@@ -64,7 +66,7 @@ def blame(params: BlameParams, memories: Memories) -> BlameAnswer:
             generation=now.generation,
             lines=tuple(_lines(one) for one in found),
             turns=tuple(_turns(found, now, name)),
-            note="" if known.is_complete else _SLOW_GIT,
+            note=" ".join(filter(None, (origin.note, "" if known.is_complete else _SLOW_GIT))),
         )
 
 

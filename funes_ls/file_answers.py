@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from funes_ls.asked_file import asked_file
 from funes_ls.indexer.errors import UsageError
-from funes_ls.memories import Memories
+from funes_ls.memories import Memories, Origin
 from funes_ls.protocol import FilePassage, Range, RelatedAnswer, RelatedParams, RelatedSession
 from funes_ls.source_text import read_text
 from funes_ls.uris import path_of
@@ -34,7 +34,9 @@ def related(params: RelatedParams, memories: Memories) -> RelatedAnswer:
     path = file_of(params.text_document.uri if params.text_document else "", params.path)
     name = params.memory or memories.settings.memory
     asked = asked_file(path)
-    with memories.reading(name) as memory, memory.snapshot() as now:
+    origin = Origin()
+    with memories.reading(name, origin=origin) as memory, memory.snapshot() as now:
+        name = origin.name
         found = by_facts(now, asked)
         if not params.facts_only:
             from funes_ls.retrieval.related_talk import by_talk
@@ -56,6 +58,7 @@ def related(params: RelatedParams, memories: Memories) -> RelatedAnswer:
                 for one in shown
                 if (session := sessions[one.session_id]) is not None
             ),
+            note=origin.note,
         )
 
 

@@ -1,17 +1,28 @@
 """Which memories are open: one at a time for a command, kept open and current for the engine."""
 
 import logging
+import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from funes_ls.hub.reading import OUT_OF_REACH, Found, RemoteMemory, Watch, readable
+from funes_ls.hub.spec import MemorySpec, parse_spec
 from funes_ls.index_run import model_ref
 from funes_ls.indexer.errors import BackendError, FunesError, MemoryStateError, UsageError
-from funes_ls.indexer.home import expanded
-from funes_ls.indexer.memory import CATALOG, Memory, open_for_words, open_memory
+from funes_ls.indexer.memory import (
+    CATALOG,
+    Memory,
+    Pinned,
+    open_for_words,
+    open_memory,
+    open_snapshot,
+    take_in_snapshot,
+)
+from funes_ls.indexer.memory_pinned import open_pinned
 from funes_ls.indexer.settings import Settings
 
 if TYPE_CHECKING:
@@ -32,6 +43,22 @@ _WRITER_S = 3.0
 _COMMAND_S = 20.0
 
 
+class Origin:
+    """Where an answer really comes from; who passes one may get another memory than was named.
+
+    Attributes:
+        falls_back: Whether the local memory may answer for one that cannot be reached.
+        name: Of the memory that was read.
+        note: What a person should know of that, "" for nothing.
+    """
+
+    def __init__(self, *, falls_back: bool = True) -> None:
+        """Know nothing yet."""
+        self.falls_back = falls_back
+        self.name = ""
+        self.note = ""
+
+
 class Memories(Protocol):
     """Where answers come from."""
 
@@ -40,16 +67,22 @@ class Memories(Protocol):
         """Return the settings in force."""
         ...
 
-    def reading(self, spec: str, *, whole: bool = False) -> AbstractContextManager[Memory]:
+    def reading(
+        self, spec: str, *, whole: bool = False, origin: Origin | None = None
+    ) -> AbstractContextManager[Memory]:
         """Give a memory, current, for reading.
 
         Args:
-            spec: `local` or "", or the path of a memory.
+            spec: Its name, see `funes_ls.hub.spec`; "" is the local one.
             whole: Wait for what vectors need, which words and rows do not.
+            origin: Told which memory is read. Without it an answer is of the memory that was
+                named or there is none; with it, one that cannot be reached and of which nothing
+                is here is answered for by the local one.
 
         Raises:
-            MemoryStateError: it is missing, damaged, or of a newer format.
-            UsageError: it is a kind of memory that cannot be read yet.
+            MemoryStateError: it is missing, damaged, of a newer format, or one elsewhere that
+                cannot be read: see `funes_ls.hub.remote`.
+            UsageError: there is no such memory.
         """
         ...
 
@@ -67,47 +100,90 @@ class Memories(Protocol):
         ...
 
 
+#: A memory elsewhere and the snapshot of it that is read.
+_Snapshot = tuple[MemorySpec, Pinned]
+
+
 def memory_path(settings: Settings, spec: str) -> Path:
-    """Return the directory of a memory as a person named it.
+    """Return the directory of a memory on this machine as a person named it.
 
     Raises:
-        UsageError: there is no such path, or it is a kind that cannot be read yet.
+        UsageError: there is no such path, or it is elsewhere.
     """
-    if spec in ("", "local"):
-        return settings.memory_dir
-    path = expanded(spec)
-    if "://" in spec or not _exists(path):
+    found = parse_spec(spec, settings)
+    if found.path is None:
         raise UsageError(
-            f"No memory at {spec}.",
-            hint="Name `local` or the path of a memory; remote memories come in a later version.",
+            f"{found.text} is not on this machine.",
+            hint="Name `local` or the path of a memory.",
             kind="no_such_memory",
         )
-    nested = path / "memory"
-    return nested if nested.is_dir() else path
+    return found.path
+
+
+def _fall_back(
+    settings: Settings, spec: MemorySpec, exc: FunesError, origin: Origin | None
+) -> None:
+    """Let the local memory answer for one that cannot be reached.
+
+    Raises:
+        FunesError: that it cannot be reached, where nobody would be told or there is no other.
+    """
+    is_away = exc.kind in OUT_OF_REACH and _exists(settings.memory_dir)
+    if origin is None or not origin.falls_back or not is_away:
+        raise exc
+    origin.name = "local"
+    origin.note = f"{spec.text} is unreachable, answered from the local memory. {exc.message}"
 
 
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except (OSError, ValueError):  # too long, or with a NUL
+    except OSError:
         return False
 
 
 class OpenEachTime:
     """Opens what is asked for and closes it after the answer; for a command without an engine."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Read as the settings say."""
+    def __init__(self, settings: Settings, env: Mapping[str, str] | None = None) -> None:
+        """Read as the settings say; `env` tells who asks elsewhere, by default this process's."""
         self.settings = settings
+        self._env = os.environ if env is None else env
 
     @contextmanager
-    def reading(self, spec: str, *, whole: bool = False) -> Iterator[Memory]:
+    def reading(
+        self, spec: str, *, whole: bool = False, origin: Origin | None = None
+    ) -> Iterator[Memory]:
         """Give a memory for one answer, always a whole one; see `Memories`."""
-        memory = _opened(self.settings, memory_path(self.settings, spec), patience_s=_COMMAND_S)
+        memory = self._opened(parse_spec(spec, self.settings), origin)
         try:
             yield memory
         finally:
             memory.close()
+
+    def _opened(self, spec: MemorySpec, origin: Origin | None) -> Memory:
+        if origin is not None:
+            origin.name, origin.note = spec.text, ""
+        if spec.path is not None:
+            return _opened(self.settings, spec.path, patience_s=_COMMAND_S)
+        try:
+            found = self._found(spec)
+        except FunesError as exc:
+            _fall_back(self.settings, spec, exc, origin)
+            return _opened(self.settings, self.settings.memory_dir, patience_s=_COMMAND_S)
+        if origin is not None:
+            origin.note = found.note
+        return _snapshot(spec, found.pinned, patience_s=_COMMAND_S)
+
+    def _found(self, spec: MemorySpec) -> Found:
+        remote = RemoteMemory(spec, self._env, self.settings.home)
+        try:
+            return Found(pinned=remote.look())
+        except FunesError as exc:
+            last = remote.last() if exc.kind in OUT_OF_REACH else None
+            if last is None:
+                raise
+            return last
 
     def embedder(self, memory: Memory) -> "Embedder | None":
         """Return the model of a memory's vectors; see `Memories`."""
@@ -129,12 +205,14 @@ class _Kept:
     Attributes:
         lock: Held while it is opened or made current; reading needs it only for a moment.
         there: Tells these files from others that may lie at the same path later.
+        revision: Snapshot of a memory elsewhere, "" for one on this machine.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.memory: Memory | None = None
         self.there: tuple[int, int] | None = None
+        self.revision = ""
         self.users = 0
         self.dropped = False
         self.used_at = time.monotonic()
@@ -143,9 +221,11 @@ class _Kept:
 class KeptOpen:
     """Keeps memories and models open, and current; several threads may ask at once."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Read as the settings say."""
+    def __init__(self, settings: Settings, env: Mapping[str, str] | None = None) -> None:
+        """Read as the settings say; `env` tells who asks elsewhere, by default this process's."""
         self.settings = settings
+        self._env = os.environ if env is None else env
+        self._watches: dict[str, Watch] = {}
         self._lock = threading.Lock()
         self._kept: dict[Path, _Kept] = {}
         self._loading = threading.Lock()
@@ -159,17 +239,65 @@ class KeptOpen:
         self._whole_by = 0.0
 
     @contextmanager
-    def reading(self, spec: str, *, whole: bool = False) -> Iterator[Memory]:
+    def reading(
+        self, spec: str, *, whole: bool = False, origin: Origin | None = None
+    ) -> Iterator[Memory]:
         """Give a memory as it is now; see `Memories`."""
-        path = memory_path(self.settings, spec)
+        path, pinned = self._place(parse_spec(spec, self.settings), origin)
         early = None if whole or not self._is_early else self._taken_early(path)
         kept = early or self._taken(path)
         try:
             with kept.lock:
-                memory = self._current(kept, path)
+                memory = self._current(kept, path, pinned)
             yield memory
         finally:
             self._given_back(kept)
+
+    def _place(self, spec: MemorySpec, origin: Origin | None) -> "tuple[Path, _Snapshot | None]":
+        """Return where a memory is, and of one elsewhere what there is of it."""
+        if origin is not None:
+            origin.name, origin.note = spec.text, ""
+        if spec.path is not None:
+            return spec.path, None
+        try:
+            found = self._watch(spec).found()
+        except FunesError as exc:
+            _fall_back(self.settings, spec, exc, origin)
+            return self.settings.memory_dir, None
+        if origin is not None:
+            origin.note = found.note
+        return found.pinned.place, (spec, found.pinned)
+
+    def _watch(self, spec: MemorySpec) -> Watch:
+        with self._lock:
+            watch = self._watches.get(spec.text)
+            if watch is None:
+                remote = RemoteMemory(spec, self._env, self.settings.home)
+                watch = self._watches[spec.text] = Watch(remote, self._advance)
+            return watch
+
+    def _advance(self, pinned: Pinned) -> Callable[[], None]:
+        """Bring what is derived from a memory elsewhere to a newer snapshot; see `Watch`."""
+        extended = take_in_snapshot(pinned)
+
+        def finish() -> None:
+            with self._lock:
+                kept = self._kept.get(pinned.place)
+                if kept is None or kept.revision == pinned.revision:
+                    return
+                if not extended:
+                    self._drop(pinned.place, kept)
+                    return
+                kept.users += 1
+            try:
+                with kept.lock:
+                    if kept.memory is not None and kept.revision != pinned.revision:
+                        kept.memory.move_to(pinned.base, open_pinned(pinned))
+                        kept.revision = pinned.revision
+            finally:
+                self._given_back(kept)
+
+        return finish
 
     def embedder(self, memory: Memory) -> "Embedder | None":
         """Return the model of a memory's vectors, loaded once; see `Memories`."""
@@ -291,6 +419,8 @@ class KeptOpen:
 
     def close_idle(self) -> None:
         """Close memories that are not the home's own and that nobody asked for a while."""
+        for watch in list(self._watches.values()):
+            watch.look_ahead()
         now = time.monotonic()
         with self._lock:
             for path, kept in list(self._kept.items()):
@@ -316,15 +446,20 @@ class KeptOpen:
             kept.used_at = time.monotonic()
             return kept
 
-    def _current(self, kept: _Kept, path: Path) -> Memory:
+    def _current(self, kept: _Kept, path: Path, pinned: "_Snapshot | None" = None) -> Memory:
         if kept.memory is None:
             try:
-                kept.memory = _opened(self.settings, path, patience_s=_WRITER_S)
+                kept.memory = (
+                    _opened(self.settings, path, patience_s=_WRITER_S)
+                    if pinned is None
+                    else _snapshot(*pinned, patience_s=_WRITER_S)
+                )
             except BaseException:
                 with self._lock:
                     self._drop(path, kept)
                 raise
             kept.there = _identity(path)
+            kept.revision = pinned[1].revision if pinned is not None else ""
         else:
             kept.memory.refresh()
         return kept.memory
@@ -358,6 +493,10 @@ def _opened(settings: Settings, path: Path, *, patience_s: float) -> Memory:
             hint="Ask again in a moment.",
             kind="locked",
         ) from exc
+
+
+def _snapshot(spec: MemorySpec, pinned: Pinned, *, patience_s: float) -> Memory:
+    return readable(spec, lambda: open_snapshot(pinned, patience_s=patience_s))
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

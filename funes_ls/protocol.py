@@ -77,9 +77,13 @@ class RecallParams(FilterParams, frozen=True, kw_only=True):
     """`funes/recall`. What is None is as the settings have it; see `RecallRequest`.
 
     Attributes:
+        memories: Several memories that are asked at once, in place of `memory`.
+        only_named: No other memory may answer for one that cannot be reached.
         query: May be empty beside an artefact, which it narrows.
     """
 
+    memories: tuple[str, ...] = ()
+    only_named: bool = False
     query: str = ""
     artefact: ArtefactParams | None = None
     type: str = ""

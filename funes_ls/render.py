@@ -107,8 +107,12 @@ def recall_text(answer: "RecallAnswer", *, explain: bool = False) -> str:
     asked += WEAK_TEXT if answer.weak else ""
     if not answer.hits:
         return f"{asked}no results\n"
-    suffix = "" if answer.memory in ("", "local") else f" --memory {shlex.quote(answer.memory)}"
-    return asked + "".join(_hit_text(hit, suffix, explain=explain) for hit in answer.hits)
+    return asked + "".join(_hit_text(hit, explain=explain) for hit in answer.hits)
+
+
+def _suffix(memory: str) -> str:
+    """Return what names a memory on a command line."""
+    return "" if memory in ("", "local") else f" --memory {shlex.quote(safe(memory))}"
 
 
 def asked_text(asked: "Asked") -> str:
@@ -123,7 +127,8 @@ def asked_text(asked: "Asked") -> str:
     return f"? {asked.kind}: {' · '.join(part for part in parts if part)}\n---\n"
 
 
-def _hit_text(hit: "Hit", suffix: str, *, explain: bool) -> str:
+def _hit_text(hit: "Hit", *, explain: bool) -> str:
+    suffix = _suffix(hit.memory)
     place = safe(hit.cwd or hit.workdir or "-")
     session = safe(hit.session_id)
     turn = shlex.quote(safe(hit.turn_uuid)) if hit.turn_uuid else "''"
@@ -137,20 +142,15 @@ def _hit_text(hit: "Hit", suffix: str, *, explain: bool) -> str:
     lines.append(safe(hit.text))
     if hit.also_in:
         lines.append(f"  = also in {' '.join(safe(other) for other in hit.also_in)}")
+    if hit.revisited:
+        lines.append(_revisit_text(hit.revisited, suffix))
     lines += [
         f"  ~ [{near.role} {near.block_type} seq{near.seq}] {_one_line(near.text)}"
         for near in hit.neighbors
     ]
     return "\n".join([*lines, "---", ""])
-    if hit.revisited:
-        lines.append(_revisit_text(hit.revisited, suffix))
 
 
-def _one_line(text: str) -> str:
-    return " ".join(safe(text)[:_NEIGHBOR_CHARS].split())
-
-
-def _explain_text(hit: "Hit") -> str:
 def _revisit_text(later: "Revisit", suffix: str) -> str:
     what = f"{_one_line(later.path)} changed" if later.how == "file" else "said"
     turn = shlex.quote(safe(later.turn_uuid)) if later.turn_uuid else "''"
@@ -158,6 +158,11 @@ def _revisit_text(later: "Revisit", suffix: str) -> str:
     return f"  > revisited [{safe(later.ts)}] {what} again → {get}"
 
 
+def _one_line(text: str) -> str:
+    return " ".join(safe(text)[:_NEIGHBOR_CHARS].split())
+
+
+def _explain_text(hit: "Hit") -> str:
     why = hit.explain
     legs = [
         f"{name} #{rank} ({score:.3f})" if rank is not None and score is not None else f"{name} -"

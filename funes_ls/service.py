@@ -16,16 +16,17 @@ from funes_ls.artefact_input import artefact_of
 from funes_ls.blame_answer import blame
 from funes_ls.file_answers import related
 from funes_ls.forgetting import forget
+from funes_ls.hub.spec import parse_spec
 from funes_ls.index_run import IndexReport, IndexRequest, run_index
 from funes_ls.indexer import excluded
 from funes_ls.indexer.catalog import Source, now_us
-from funes_ls.indexer.errors import FunesError, MemoryStateError
+from funes_ls.indexer.errors import BackendError, FunesError, MemoryStateError
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import HARNESSES, Problem
 from funes_ls.indexer.redaction import record
 from funes_ls.indexer.repos import repo_of
 from funes_ls.indexer.settings import Settings, check_setting
-from funes_ls.memories import Memories, memory_path
+from funes_ls.memories import Memories, Origin, memory_path
 from funes_ls.protocol import (
     FilterParams,
     GetParams,
@@ -42,6 +43,7 @@ from funes_ls.retrieval.answers import (
     RecallAnswer,
     RecallFilter,
     RecallRequest,
+    Scale,
     never,
 )
 from funes_ls.scrubbing import scrub
@@ -131,18 +133,17 @@ def recall(
         MemoryStateError: see `Memories.reading`.
         FunesError: kind `cancelled`.
     """
-    from funes_ls.retrieval.recall import recall as search
-
+    names = named_memories(params)
+    if len(names) > 1:
+        return _recall_several(params, names, memories, cancelled)
     if on_words is not None:
         *_, answer = _told(recall_staged(params, memories, cancelled=cancelled), on_words)
         return answer
     request = recall_request(params, memories.settings)
+    origin = Origin(falls_back=not params.only_named)
     if not memories.wait_until_whole():
-        return _still_loading(_words(request, memories, cancelled))
-    with memories.reading(request.memory_name, whole=True) as memory:
-        return search(
-            request, memory, memories.embedder(memory), now_us=now_us(), cancelled=cancelled
-        )
+        return _still_loading(_words(request, memories, cancelled, origin))
+    return _whole(request, memories, cancelled, origin)
 
 
 def recall_staged(
@@ -151,14 +152,25 @@ def recall_staged(
     """Yield what words alone answer, as soon as they do, then the whole answer; see `recall`."""
     from funes_ls.retrieval.recall import recall_staged as search
 
-    request = recall_request(params, memories.settings)
-    if not memories.is_whole:  # words need not wait for what the whole answer needs
-        yield _words(request, memories, cancelled)
+    if len(named_memories(params)) > 1:
         yield recall(params, memories, cancelled=cancelled)
         return
-    with memories.reading(request.memory_name, whole=True) as memory:
+    request = recall_request(params, memories.settings)
+    origin = Origin(falls_back=not params.only_named)
+    if not memories.is_whole:  # words need not wait for what the whole answer needs
+        yield _words(request, memories, cancelled, origin)
+        yield recall(params, memories, cancelled=cancelled)
+        return
+    with memories.reading(request.memory_name, whole=True, origin=origin) as memory:
         embedder = memories.embedder(memory)
-        yield from search(request, memory, embedder, now_us=now_us(), cancelled=cancelled)
+        request = replace(request, memory_name=origin.name)
+        for answer in search(request, memory, embedder, now_us=now_us(), cancelled=cancelled):
+            yield _noted(answer, origin)
+
+
+def _noted(answer: RecallAnswer, origin: Origin) -> RecallAnswer:
+    note = " ".join(part for part in (origin.note, answer.note) if part)
+    return replace(answer, note=note) if note != answer.note else answer
 
 
 def _told(
@@ -170,11 +182,81 @@ def _told(
         yield answer
 
 
-def _words(request: RecallRequest, memories: Memories, cancelled: IsCancelled) -> RecallAnswer:
+def named_memories(params: RecallParams) -> tuple[str, ...]:
+    """Return the memories that a question names, each once; () for the usual one."""
+    return tuple(dict.fromkeys(name or "local" for name in params.memories))
+
+
+def _recall_several(
+    params: RecallParams, names: tuple[str, ...], memories: Memories, cancelled: IsCancelled
+) -> RecallAnswer:
+    """Return one answer of several memories; what cannot be read is told, unless it is all."""
+    from funes_ls.retrieval.several import fused
+
+    request = recall_request(params, memories.settings)
+    scale, notes, failed = _scale_of(request, names, memories)
+    answers = []
+    for name in names:
+        if name in failed:
+            continue
+        one = replace(request, memory_name=name, scale=scale)
+        answers.append(_whole(one, memories, cancelled, Origin(falls_back=False)))
+    answer = fused(answers, k=request.k, one_scale=scale is not None)
+    return replace(answer, note=" ".join([*notes, *([answer.note] if answer.note else [])]))
+
+
+def _scale_of(
+    request: RecallRequest, names: tuple[str, ...], memories: Memories
+) -> tuple[Scale | None, list[str], set[str]]:
+    """Return the scale that memories of one model share, what to tell, and which cannot be read.
+
+    Raises:
+        FunesError: none of them can be read.
+    """
+    from funes_ls.retrieval.recall import best_scores
+    from funes_ls.retrieval.several import common
+
+    scales, stamps = [], set()
+    failed: dict[str, FunesError] = {}
+    for name in names:
+        try:
+            with memories.reading(name, whole=True) as memory:
+                embedder = memories.embedder(memory)
+                scales.append(best_scores(request, memory, embedder, now_us=now_us()))
+                stamps.add(embedder.stamp if embedder is not None else None)
+        except (MemoryStateError, BackendError) as exc:
+            failed[name] = exc
+    if len(failed) == len(names):
+        raise failed[names[0]]
+    notes = [f"{name} was left out: {exc.message}" for name, exc in failed.items()]
+    return common(scales) if len(stamps) == 1 else None, notes, set(failed)
+
+
+def _whole(
+    request: RecallRequest, memories: Memories, cancelled: IsCancelled, origin: Origin
+) -> RecallAnswer:
+    from funes_ls.retrieval.recall import recall as search
+
+    with memories.reading(request.memory_name, whole=True, origin=origin) as memory:
+        found = search(
+            replace(request, memory_name=origin.name),
+            memory,
+            memories.embedder(memory),
+            now_us=now_us(),
+            cancelled=cancelled,
+        )
+    return _noted(found, origin)
+
+
+def _words(
+    request: RecallRequest, memories: Memories, cancelled: IsCancelled, origin: Origin
+) -> RecallAnswer:
     from funes_ls.retrieval.recall import recall_words
 
-    with memories.reading(request.memory_name) as memory:
-        return recall_words(request, memory, now_us=now_us(), cancelled=cancelled)
+    with memories.reading(request.memory_name, origin=origin) as memory:
+        request = replace(request, memory_name=origin.name)
+        found = recall_words(request, memory, now_us=now_us(), cancelled=cancelled)
+    return _noted(found, origin)
 
 
 def _still_loading(answer: RecallAnswer) -> RecallAnswer:
@@ -212,7 +294,7 @@ def recall_request(params: RecallParams, settings: Settings) -> RecallRequest:
         query=params.query,
         artefact=artefact,
         filter=found,
-        memory_name=params.memory or settings.memory,
+        memory_name=(named_memories(params) or (params.memory or settings.memory,))[0],
         **{**kept, **given},
     )
 
@@ -240,8 +322,10 @@ def sessions(params: SessionsParams, memories: Memories) -> "SessionsAnswer":
         limit=params.limit,
         offset=params.offset,
     )
-    with memories.reading(_named(params.memory, memories)) as memory:
-        return list_sessions(request, memory, now_us=now_us())
+    origin = Origin()
+    with memories.reading(_named(params.memory, memories), origin=origin) as memory:
+        found = list_sessions(request, memory, now_us=now_us())
+    return replace(found, memory=origin.name, note=origin.note)
 
 
 def get(params: GetParams, memories: Memories) -> GetAnswer:
@@ -253,11 +337,19 @@ def get(params: GetParams, memories: Memories) -> GetAnswer:
     """
     from funes_ls.retrieval.get import get as fetch
 
-    name = _named(params.memory, memories)
-    with memories.reading(name) as memory:
-        return fetch(
-            params.session_id, params.turn_uuid, memory, window=params.window, memory_name=name
+    origin = Origin()
+    with memories.reading(_named(params.memory, memories), origin=origin) as memory:
+        found = fetch(
+            params.session_id,
+            params.turn_uuid,
+            memory,
+            window=params.window,
+            memory_name=origin.name,
         )
+    # A session of another machine cannot be gone on with on this one.
+    is_remote = parse_spec(origin.name, memories.settings).is_remote
+    reopen = () if is_remote else found.reopen
+    return replace(found, note=origin.note, reopen=reopen)
 
 
 def memories_of(memories: Memories) -> MemoriesAnswer:

@@ -50,6 +50,13 @@ class RecallFilter(Struct, frozen=True, kw_only=True):
     no_subagents: bool = False
 
 
+class Scale(Struct, frozen=True, kw_only=True):
+    """The best scores there are: BM25 and cosine, 0 where a leg found nothing."""
+
+    words: float
+    vector: float
+
+
 class RecallRequest(Struct, frozen=True, kw_only=True):
     """One question.
 
@@ -66,6 +73,8 @@ class RecallRequest(Struct, frozen=True, kw_only=True):
         prior_tool_result: Factor on hits that are tool answers.
         filter: Limits on hits.
         memory_name: How the memory was named by the asker; goes into each `get` command.
+        scale: What scores are shares of, where several memories are asked; None for the best of
+            this one.
     """
 
     query: str
@@ -80,6 +89,7 @@ class RecallRequest(Struct, frozen=True, kw_only=True):
     filter: RecallFilter = RecallFilter()
     memory_name: str = "local"
     artefact: Artefact | None = None
+    scale: Scale | None = None
 
 
 class Explain(Struct, frozen=True, kw_only=True):
@@ -118,16 +128,6 @@ class Neighbor(Struct, frozen=True, kw_only=True):
     text: str
 
 
-class Hit(Struct, frozen=True, kw_only=True):
-    """A chunk returned for a question, with where it comes from.
-
-    Attributes:
-        rank: From 1.
-        score: In 0..1, comparable within one answer only.
-        inner_id: The session's id as its harness knows it, for reopening; "" when the same.
-        ts: As recorded when that is a date, else ISO 8601 of it or of the nearest known time,
-            else "".
-        age_s: Seconds since the hit was said, 0 for future times, None when unknown.
 class Revisit(Struct, frozen=True, kw_only=True):
     """The latest later place where what a hit is about came up again.
 
@@ -145,10 +145,22 @@ class Revisit(Struct, frozen=True, kw_only=True):
     get: str = ""
 
 
+class Hit(Struct, frozen=True, kw_only=True):
+    """A chunk returned for a question, with where it comes from.
+
+    Attributes:
+        rank: From 1.
+        score: In 0..1, comparable within one answer only.
+        inner_id: The session's id as its harness knows it, for reopening; "" when the same.
+        ts: As recorded when that is a date, else ISO 8601 of it or of the nearest known time,
+            else "".
+        age_s: Seconds since the hit was said, 0 for future times, None when unknown.
         embedded: False while the chunk is findable by words only.
         also_in: Ids of other sessions that hold this very passage (resumed, forked, replayed).
         repeats: How many further times the passage stands in this same session.
         get: The command that shows the turn.
+        memory: The one it was read from.
+        revisited: Where its subject came up again later, None when nothing is known of that.
     """
 
     rank: int
@@ -159,7 +171,6 @@ class Revisit(Struct, frozen=True, kw_only=True):
     seq: int
     ts: str
     age_s: int | None
-        revisited: Where its subject came up again later, None when nothing is known of that.
     harness: str
     workdir: str
     cwd: str
@@ -176,18 +187,23 @@ class Revisit(Struct, frozen=True, kw_only=True):
     neighbors: tuple[Neighbor, ...]
     get: str
     explain: Explain
+    memory: str = "local"
+    revisited: Revisit | None = None
 
 
 class RecallAnswer(Struct, frozen=True, kw_only=True):
     """Everything `funes recall --json` prints.
 
     Attributes:
+        memory: The one that was really read; several by their names, with commas between.
         generation: Counts the changes of the memory; equal generations answer alike.
         note: What a person should know of this answer, "" when there is nothing to say.
         legs: Per leg `ran`, `off`, `empty`, `failed`, `no_model` or `pending`.
         timings_ms: Milliseconds per stage.
         asked: What an artefact was understood to ask, None when none was given.
-    revisited: Revisit | None = None
+        confidence: How likely it is that one of the first hits answers the question, in 0..1;
+            None where that is not judged: for artefacts and for what words find at first.
+        weak: Whether that is little: the hits are what is nearest, and perhaps no answer.
     """
 
     memory: str
@@ -197,13 +213,12 @@ class RecallAnswer(Struct, frozen=True, kw_only=True):
     hits: tuple[Hit, ...]
     timings_ms: dict[str, float]
     asked: Asked | None = None
+    confidence: float | None = None
+    weak: bool = False
 
 
 class TurnBlock(Struct, frozen=True, kw_only=True):
     """One block of a turn, its pieces joined without their overlap."""
-        confidence: How likely it is that one of the first hits answers the question, in 0..1;
-            None where that is not judged: for artefacts and for what words find at first.
-        weak: Whether that is little: the hits are what is nearest, and perhaps no answer.
 
     block_type: str
     tool_name: str | None
@@ -213,8 +228,6 @@ class TurnBlock(Struct, frozen=True, kw_only=True):
 class TurnView(Struct, frozen=True, kw_only=True):
     """One turn as `get` shows it; `asked` marks the turn that was asked for."""
 
-    confidence: float | None = None
-    weak: bool = False
     turn_uuid: str
     seq: int
     ts: str
@@ -232,6 +245,7 @@ class GetAnswer(Struct, frozen=True, kw_only=True):
         files: What calls of the session that succeeded changed or read, absolute where the session
             tells: files of the turns shown, in their order, then the others'; each once, not all.
         reopen: The command that goes on with the session in its harness, () where there is none.
+        note: What a person should know of the memory that was read, "" for nothing.
     """
 
     memory: str
@@ -246,6 +260,7 @@ class GetAnswer(Struct, frozen=True, kw_only=True):
     turns: tuple[TurnView, ...] = ()
     files: tuple[str, ...] = ()
     reopen: tuple[str, ...] = ()
+    note: str = ""
 
 
 def get_command(session_id: str, turn_uuid: str, *, memory_name: str = "local") -> str:

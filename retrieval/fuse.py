@@ -45,6 +45,7 @@ def mix(
     *,
     vector_weight: float,
     cosines: Mapping[str, float] | None = None,
+    best: tuple[float, float] | None = None,
 ) -> Pool:
     """Return both legs, scaled by their best score, mixed; a leg not run leaves all to the other.
 
@@ -57,6 +58,7 @@ def mix(
         vector: None when the leg did not run.
         vector_weight: Share of the vector leg, in 0..1.
         cosines: Cosines of chunks that the words leg alone found and that have a vector.
+        best: Scores of words and of vectors that count as whole; None for the best of each leg.
 
     Source: beats reciprocal ranks (k = 60) and min–max on labelled traces, see docs/performance.md.
     """
@@ -67,7 +69,14 @@ def mix(
     for chunk_id, cosine in (cosines or {}).items():
         if chunk_id in place:
             vector_score[place[chunk_id]] = cosine
-    fused = _mixed(_scaled(words_score), _scaled(vector_score), words, vector, vector_weight)
+    words_best, vector_best = best if best is not None else (None, None)
+    fused = _mixed(
+        _scaled(words_score, words_best),
+        _scaled(vector_score, vector_best),
+        words,
+        vector,
+        vector_weight,
+    )
     order = np.argsort(-fused, kind="stable")
     return Pool(
         ids=[ids[index] for index in order],
@@ -89,10 +98,10 @@ def _spread(leg: Leg | None, place: Mapping[str, int]) -> tuple[Scores, NDArray[
     return scores, ranks
 
 
-def _scaled(scores: Scores) -> Scores:
+def _scaled(scores: Scores, best: float | None) -> Scores:
     """Return scores as shares of the best one; what is below zero counts as zero."""
-    best = np.nanmax(scores, initial=0.0)
-    scaled: Scores = np.clip(scores, 0.0, None) / best if best > 0.0 else scores * 0.0
+    best = np.nanmax(scores, initial=0.0) if best is None else best
+    scaled: Scores = np.clip(scores, 0.0, best) / best if best > 0.0 else scores * 0.0
     return scaled
 
 

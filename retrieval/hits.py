@@ -73,5 +73,6 @@ def _hit(
         repeats=passage.repeats,
         neighbors=neighbours(row, around.of(row), steps=request.neighbors),
         get=get_command(row.session_id, row.turn_uuid, memory_name=request.memory_name),
+        memory=request.memory_name or "local",
         explain=passage.explain,
     )

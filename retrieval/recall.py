@@ -18,7 +18,7 @@ from funes_ls.indexer.errors import FunesError
 from funes_ls.indexer.memory import MemoryView
 from funes_ls.retrieval import bm25, vector
 from funes_ls.retrieval.confidence import WEAK, confidence
-from funes_ls.retrieval.answers import IsCancelled, RecallAnswer, RecallRequest, never
+from funes_ls.retrieval.answers import IsCancelled, RecallAnswer, RecallRequest, Scale, never
 from funes_ls.retrieval.fuse import Leg, mix
 from funes_ls.retrieval.hits import hits_of
 from funes_ls.retrieval.plan import Plan, plan
@@ -264,6 +264,7 @@ def _answer(
             legs.vector,
             vector_weight=work.request.vector_weight,
             cosines=legs.cosines,
+            best=_best_of(work),
         )
         passages = ranked(work, memory, pool, limit=limit, reranker=reranker)
         clock.lap("rank")
@@ -289,6 +290,31 @@ def _answer(
     )
         confidence=sure,
         weak=bool(hits) and sure is not None and sure < WEAK,
+
+
+def _best_of(work: Plan) -> tuple[float, float] | None:
+    scale = work.request.scale
+    return None if scale is None else (scale.words, scale.vector)
+
+
+def best_scores(
+    request: RecallRequest,
+    memory: MemoryView,
+    embedder: "Embedder | None",
+    *,
+    now_us: int,
+    zone: tzinfo | None = None,
+) -> Scale:
+    """Return the best scores a memory has for a question, to compare memories by."""
+    with memory.snapshot() as now:
+        work = plan(request, now, now_us=now_us, zone=zone)
+        words = _words(work, now, 1).leg
+        vectors, _ = vector_leg(work, now, encode(work, now, embedder), 1)
+        return Scale(words=_first(words), vector=_first(vectors))
+
+
+def _first(leg: Leg | None) -> float:
+    return max(0.0, float(leg.scores[0])) if leg is not None and len(leg.ids) else 0.0
 
 
 def _leg_notes(memory: MemoryView, question: Question, states: dict[str, str]) -> list[str]:

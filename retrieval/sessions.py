@@ -29,10 +29,17 @@ class SessionsRequest(Struct, frozen=True, kw_only=True):
 
 
 class SessionsAnswer(Struct, frozen=True, kw_only=True):
-    """A page of sessions, newest first; `total` counts all that match."""
+    """A page of sessions, newest first; `total` counts all that match.
+
+    Attributes:
+        memory: The one that was really read.
+        note: What a person should know of that, "" when there is nothing to say.
+    """
 
     total: int
     sessions: tuple[Session, ...]
+    memory: str = "local"
+    note: str = ""
 
 
 def list_sessions(

@@ -96,7 +96,7 @@ def test_other_memories_are_closed_when_nobody_asks(
         assert still is own
 
 
-@pytest.mark.parametrize("spec", ["/nowhere", "hf://a/b", "a\0b", "x" * 5000])
+@pytest.mark.parametrize("spec", ["/nowhere", "hf://a", "s4://a/b", "a\0b", "x" * 5000])
 def test_what_is_no_memory_is_refused(kept: KeptOpen, spec: str) -> None:
     with pytest.raises(UsageError) as caught, kept.reading(spec):
         pass

@@ -1,0 +1,279 @@
+"""A memory elsewhere as it is read here: its newest snapshot, or the last one that was fetched."""
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from funes_ls.hub.remote import SESSIONS, Head, HeadMoved, Progress, Remote, open_remote
+from funes_ls.hub.session_facts import read_facts
+from funes_ls.hub.spec import MemorySpec
+from funes_ls.indexer.errors import BackendError, FunesError, MemoryStateError
+from funes_ls.indexer.home import make_private
+from funes_ls.indexer.memory_pinned import Pinned, Told
+
+_log = logging.getLogger(__name__)
+Opened = TypeVar("Opened")
+
+#: Kinds of errors that say nothing of the memory itself: what was fetched before is as good.
+OUT_OF_REACH = frozenset({"offline", "hub"})
+#: What was asked so long ago is asked again with the next question, and so long after that question
+#: by itself while the memory is in use.
+LOOK_S, LOOK_AHEAD_S = 10.0, 60.0
+#: A question waits so long for the network when there is something to answer from, and when not.
+WAIT_S, FIRST_WAIT_S = 1.0, 1.5
+_TRIES = 3
+_RECORD = "snapshot.json"
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """What was fetched last, and when, in epoch seconds; kept beside what is derived from it."""
+
+    text: str
+    head: Head
+    at_s: float
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """What there is to answer from, and what a person should know of it."""
+
+    pinned: Pinned
+    note: str = ""
+
+
+class RemoteMemory:
+    """One memory elsewhere; `look` and `last` are for one thread at a time."""
+
+    def __init__(self, spec: MemorySpec, env: Mapping[str, str], home: Path) -> None:
+        """Ask nothing yet."""
+        self.spec = spec
+        self.place = home / "derived" / spec.key
+        self.remote: Remote = open_remote(spec, env, cache_dir=home / "remote")
+
+    def look(self, *, progress: Progress | None = None) -> Pinned:
+        """Return the newest snapshot, fetched as far as it is not here.
+
+        Raises:
+            MemoryStateError: see `funes_ls.hub.remote`.
+            BackendError: kind `hub`.
+        """
+        for _ in range(_TRIES):
+            head = self.remote.head()
+            try:
+                base = self.remote.fetched(head, progress=progress)
+            except HeadMoved:
+                continue
+            self._record(head)
+            return self._pinned(base, head)
+        raise BackendError(
+            f"{self.spec.text} changes faster than it can be read.",
+            hint="Ask again in a moment.",
+            kind="hub",
+        )
+
+    def last(self) -> Found | None:
+        """Return the snapshot that was fetched last if all of it is still here; asks no network."""
+        try:
+            raw = (self.place / _RECORD).read_bytes()
+            known = msgspec.json.decode(raw, type=Snapshot)
+        except (OSError, msgspec.MsgspecError):
+            return None
+        if known.text != self.spec.text or known.head.is_empty:
+            return None
+        base = self.remote.kept(known.head)
+        if base is None:
+            return None
+        at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(known.at_s))
+        note = f"{self.spec.text} cannot be reached: answered from the copy of {at}."
+        return Found(pinned=self._pinned(base, known.head), note=note)
+
+    def _pinned(self, base: Path, head: Head) -> Pinned:
+        return Pinned(
+            base=base,
+            place=self.place,
+            revision=head.revision,
+            version=head.version,
+            told=lambda: told_in(base),
+        )
+
+    def _record(self, head: Head) -> None:
+        known = Snapshot(text=self.spec.text, head=head, at_s=time.time())
+        with contextlib.suppress(OSError):  # then there is none to fall back on
+            make_private(self.place)
+            fresh = self.place / f"{_RECORD}.{threading.get_ident()}"
+            fresh.write_bytes(msgspec.json.encode(known))
+            fresh.replace(self.place / _RECORD)
+
+
+def told_in(base: Path) -> Told:
+    """Return what is published of sessions beside their rows; nothing where it cannot be read."""
+    try:
+        facts = read_facts(base / SESSIONS)
+    except Exception as exc:  # it is anybody's file
+        _log.info("%s cannot be read (%s)", SESSIONS, type(exc).__name__)
+        return {}
+    return {name: asdict(fact) for name, fact in facts.sessions.items()}
+
+
+def readable(spec: MemorySpec, ask: Callable[[], Opened]) -> Opened:
+    """Return what opening a snapshot gives; what is wrong with it is told of the memory.
+
+    Raises:
+        MemoryStateError: kind `not_a_memory` or `damaged`, or as `ask` does.
+    """
+    try:
+        return ask()
+    except FunesError as exc:
+        if exc.kind == "foreign":
+            raise MemoryStateError(
+                f"{spec.text} holds a dataset that is no memory ({_reason(exc)}).",
+                hint="Check its name.",
+                kind="not_a_memory",
+            ) from exc
+        if exc.kind == "damaged":
+            raise _damaged(spec, exc) from exc
+        raise
+    except (OSError, ValueError, RuntimeError) as exc:  # lancedb and Arrow, over files of others
+        raise _damaged(spec, exc) from exc
+
+
+def _damaged(spec: MemorySpec, exc: Exception) -> MemoryStateError:
+    _log.info("%s cannot be read: %s", spec.text, type(exc).__name__)
+    return MemoryStateError(
+        f"The dataset of {spec.text} cannot be read: it is incomplete or damaged.",
+        hint="Whoever publishes it can push it anew.",
+        kind="damaged",
+    )
+
+
+def _reason(exc: FunesError) -> str:
+    found = exc.message.partition("(")[2].rpartition(")")[0]
+    return found[:200] or "other columns"
+
+
+#: Brings what is derived from a memory to a snapshot, and returns what ends that.
+Advance = Callable[[Pinned], Callable[[], None]]
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+class Watch:
+    """Looks after one memory elsewhere on threads of its own: no question waits for long."""
+
+    def __init__(self, memory: RemoteMemory, advance: Advance) -> None:
+        """Know nothing yet.
+
+        Args:
+            memory: Which.
+            advance: Brings what is derived from it to a snapshot; called from the thread. What it
+                returns is called once questions are answered from that snapshot.
+        """
+        self.memory = memory
+        self._advance = advance
+        self._lock = threading.Lock()
+        self._found: Found | None = None
+        self._error: FunesError | None = None
+        self._looked_at = float("-inf")
+        self._asked_at = float("-inf")
+        self._done: threading.Event | None = None
+        self._progress: tuple[int, int | None] = (0, None)
+
+    def found(self) -> Found:
+        """Return what there is to answer from; looks for what is new when that is due.
+
+        Raises:
+            MemoryStateError: the memory refuses to be read, or nothing of it is here yet.
+            BackendError: kind `hub`: as before, for a Hub that fails.
+        """
+        self._asked_at = time.monotonic()
+        looking = self._begin(LOOK_S)
+        if looking is not None:
+            looking.wait(WAIT_S if self._known() is not None else FIRST_WAIT_S)
+        with self._lock:
+            found, error, busy = self._found, self._error, self._done is not None
+        if error is not None and (error.kind not in OUT_OF_REACH or found is None):
+            raise error
+        if found is None:
+            raise self._not_yet()
+        return found if error is not None and not busy else Found(pinned=found.pinned)
+
+    def look_ahead(self) -> None:
+        """Look for what is new while the memory is in use."""
+        if time.monotonic() - self._asked_at < LOOK_AHEAD_S * 10:
+            self._begin(LOOK_AHEAD_S)
+
+    def _begin(self, after_s: float) -> threading.Event | None:
+        """Begin to look unless that was done lately; return what tells the end of it."""
+        with self._lock:
+            if self._done is None and time.monotonic() - self._looked_at >= after_s:
+                self._done = threading.Event()
+                threading.Thread(target=self._look, name="remote", daemon=True).start()
+            return self._done
+
+    def _look(self) -> None:
+        error: FunesError | None = None
+        found: Found | None = None
+        finish: Callable[[], None] = _nothing
+        try:
+            pinned = self.memory.look(progress=self._tell)
+            if self._found is None or self._found.pinned.revision != pinned.revision:
+                finish = readable(self.memory.spec, lambda: self._advance(pinned))
+            found = Found(pinned=pinned)
+        except FunesError as exc:
+            error = exc
+        except Exception:
+            _log.exception("looking at a memory elsewhere failed")
+            error = BackendError(
+                f"{self.memory.spec.text} could not be looked at.",
+                hint="The engine's log says why.",
+                kind="hub",
+            )
+        with self._lock:
+            self._error, self._looked_at = error, time.monotonic()
+            if found is not None:
+                self._found = found
+            elif self._found is not None and error is not None:
+                self._found = self._noted(self._found)
+            done = self._done
+        try:
+            finish()
+        except FunesError as exc:
+            _log.info("what is open is not made current (%s)", exc.kind)
+        finally:
+            with self._lock:
+                self._done = None
+            if done is not None:
+                done.set()
+
+    def _noted(self, found: Found) -> Found:
+        last = self.memory.last()
+        return Found(pinned=found.pinned, note=last.note if last is not None else found.note)
+
+    def _known(self) -> Found | None:
+        """Return what is known, at first what was fetched by an earlier process."""
+        if self._found is None:
+            last = self.memory.last()
+            with self._lock:
+                self._found = self._found or last
+        return self._found
+
+    def _tell(self, done: int, total: int | None) -> None:
+        self._progress = (done, total)
+
+    def _not_yet(self) -> MemoryStateError:
+        done, total = (round((n or 0) / 1e6, 1) for n in self._progress)
+        how_far = f" ({done:g} of {total:g} MB)" if total else ""
+        return MemoryStateError(
+            f"{self.memory.spec.text} is being fetched{how_far}.",
+            hint="Ask again in a moment.",
+            kind="fetching",
+        )
