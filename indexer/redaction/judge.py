@@ -4,6 +4,8 @@ import math
 import re
 from collections import Counter
 
+from funes_ls.indexer.redaction import chosen
+
 #: What stands for a secret in the redacted text.
 MARK = "<redacted>"
 
@@ -14,13 +16,20 @@ _PLACEHOLDER = re.compile(
     | redacted | insert[_-] | dummy | -here$ | _here$ | not[_-]?a[_-]?real | test[_-]?only
     # Short words stand alone: by chance they stand in many a token.
     | (?<![a-z0-9])(?:x{3,}|todo|fixme)(?![a-z0-9]) | x{6} | \*\*\* | \.\.\. | …
-    | 0123456789abcdef | 1234567890 | abcdefghij | deadbeef | ^(.)\1+$ | (.)\2{5,}
+    | 0123456789abcdef | 1234567890 | abcdefghij | deadbeef
     # Variables, templates and patterns.
     | \$\{ | \{\{ | \$\(\w | <[a-z][^<>]*> | %\(\w+\) | (?<!\w)%s(?!\w) | ^\$[a-z_]\w*\W*$
-    | ^%[a-z_]+%$ | ^@[a-z_]+@$ | ^\{[\w.]+\}$ | ^\[[\w\ .-]+\]$ | ^\$[{(]
+    | ^%[a-z_]+%$ | ^@[a-z_]+@$ | ^\{[^{}]*\}?$ | \(\?[:=!<] | ^\[[\w\ .-]+\]$ | ^\$[{(]
     | process\.env | os\.environ | getenv | import\.meta | secrets\.[a-z_]+
     | \[\^?[a-z0-9]-[a-z0-9] | \w\|\w+\|\w
     """
+)
+#: The same sign again and again: a placeholder, unless much else stands beside it.
+_SAME = re.compile(r"(.)\1{5,}|^(.)\2+$")
+#: Letters that do not follow one another in words.
+_UNSAID = re.compile(
+    r"(?i)[bcdfghjklmnpqrstvwxz]{5}|q[a-tv-z]|[jvxz][bcdfghjkmnpqrstvwxz]|[bcdfghkmpqtvw][jqxz]"
+    r"|[fhkmpw][bv]|[bcpv]w|[lr]x|[bdgmptwk]c(?![khr])|h[cdfghjkpqz]|[cgkptvw]f"
 )
 #: An expression of code: a call, an index, an attribute, a type.
 _CODE = re.compile(
@@ -28,6 +37,10 @@ _CODE = re.compile(
     (?:$|[(\[{)\]}?]|!$|\.$|,$|;$|:$)
     """
 )
+#: What no value has that stands alone, and the words a name is made of.
+_SIGNS_OF_CODE = re.compile(r"[(){}\[\]]|===|=>|:$")
+_NAMED_PART = re.compile(r"[A-Z]?[a-z]{3,}")
+_UNSPOKEN = re.compile(r"(?i)[bcdfghjklmnpqrstvwxz]{4}|^[^aeiouy]+$")
 #: A call or an index of code, whatever its names look like.
 _EXPRESSION = re.compile(r"^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*[(\[][\w.()\[\]'\"]*$")
 #: Names joined by dots of which one is a word, or joined by bars as types are.
@@ -36,26 +49,31 @@ _DOTTED = re.compile(
     r"[A-Za-z_]\w*(?:[.|][A-Za-z_]\w*)+$"
 )
 #: What only a line of a program has, where no quotes say that it is a text.
-_SCRIPT = re.compile(r"\)\)|\}\)|\]\[|\|\||&&|^![01]\b|=>|\.\w+\(|^\[\w+=")
+_SCRIPT = re.compile(r"^(?:\+\+|--)|\bthis\.|\)\)|\}\)|\]\[|\|\||&&|^![01]\b|=>|\.\w+\(|^\[\w+=")
 #: Words and a number, as things are named.
+_CONSTANT = re.compile(r"^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+){2,}$")
 _NUMBERED = re.compile(r"^[a-z]+(?:[-_.][a-z]+)*[-_.]v?\d{1,4}$")
 _PATH = re.compile(r"^(?:~|\.{1,2}|[A-Za-z]:)?/[\w.@ +~-]+(?:/|$)|^[\w.-]+(?:/[\w.@-]+)+\.\w{1,6}$")
 #: How a path of a file goes on that no value in Base64 does.
 _FILE = re.compile(r"(?:/[^/]*){3}|\.\w{1,6}$")
 _UUID = re.compile(r"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _HEX = re.compile(r"^(?:[0-9a-f]+|[0-9A-F]+)$")
-_DIGEST = re.compile(r"(?i)^(?:sha\d+|md5|blake\w*|h\d)[-:=]|^0x[0-9a-f]+$|^sha256$")
+_DIGEST = re.compile(
+    r"(?i)^(?:sha\d+|md5|blake\w*|h\d)[-:=]|^0x[0-9a-f]+$|^sha256$|^(?:rsa|ecdsa|ssh)-[a-z0-9-]+$"
+)
 _WORDY = re.compile(r"[A-Za-z]?[a-z]+|[A-Z]+|[0-9]+")
-_DATE = re.compile(r"^\d{4}-\d\d-\d\d|^\d+(?:\.\d+)*$|^v?\d+\.\d+")
+_DATE = re.compile(r"^\d{4}-\d\d-\d\d|^\d+(?:\.\d+)*$|^v?\d+\.\d+[\w.+-]{0,24}$")
 
 #: The word a value stands behind, and what such words are not about.
 _NOT_SECRET_KEY = re.compile(
     r"""(?ix) (?: public | pub[_-]?key |
     (?:(?<![a-z0-9])|(?-i:(?<=[a-z])(?=[A-Z])))(?:input|output|max|min|num|total|prompt|completion|cache|
     cached|reasoning|n|thinking|used|left|budget|per|special|pad|eos|bos|unk|mask|sep|cls|stop|next|
-    page|continuation|sort|primary|foreign|partition|row|object|dict|group|map|lookup|index)
+    page|continuation|sort|primary|foreign|partition|row|object|dict|group|map|lookup|index
+    |data|react|query|route|event)
     [_. -]?(?:read[_-]?|write[_-]?|creation[_-]?|input[_-]?|output[_-]?)*(?:tokens?|keys?)
-    | tokeni[sz]\w* (?:\.\w+)? | \w*tokens\w* (?:\.\w+)?
+    | tokeni[sz]\w* (?:\.\w+)? | \w*tokens(?!ecret|ession|igning|alt)\w* (?:\.\w+)?
+    | (?:change|idempotency|client[_-]?request)[_-]?token | public[_-]?key[_-]?token
     | secret[_-]?(?:name|arn|id|ref|path|version|manager|key[_-]?ref|store)
     | secretname | secretref | (?:token|password|secret|key)[_. -]?(?:type|count|name|id|url|uri
     |file|path|length|len|hash|fingerprint|endpoint|expir\w*|expires\w*|usage|limit|policy
@@ -65,14 +83,34 @@ _NOT_SECRET_KEY = re.compile(
     | author | passwordless | signature | thumbprint | password_reset | key_salt
     )[\]"'`]*\s*(?::=|=>|->|==|[:=(|,])?\s*[a-z_.]*\(?["'`]*$"""
 )
+#: Between a name and its value: quotes, a type, an assignment.
+_TAIL = r"""[\]"'`*]*\s*(?::\s*&?(?:'static\s)?[a-z.]+\b\]?\s*=|:=|=>|->|==|[:=(|,：])?
+    \s*(?:[|>]-?\s+)?n?["'`]*$"""
+#: Names of what people think of, and not programs.
+_CHOSEN = r"""password | passwd | passphrase | passcode | pwd
+    | (?<![a-z])pw(?![a-z]) | (?<![a-z])pass
+    | (?:ssh|db|store|key|user|smtp|mail|ftp|admin|root|sudo|bind|auth|pg|become)pass
+    | passwort | kennwort | contrase[ñn]a | senha | parola | mot\ de\ passe | wachtwoord | has[łl]o
+    | l[öo]senord | adgangskode | passord | salasana | heslo | jelsz[óo] | [şs]ifre
+    | пароль | 密码 | 密碼 | パスワード | 비밀번호"""
+_PASSWORD_KEY = re.compile(rf"(?ix)(?:{_CHOSEN}){_TAIL}")
 _STRONG_KEY = re.compile(
-    r"""(?ix) (?: password | passwd | passphrase | pwd | \bpass | secret | token | credential
+    rf"""(?ix) (?: {_CHOSEN} | secret | token | credential | psk | salt | dsn | cookie
     | (?:api|access|auth|app|admin|license|account|encryption|master|private|service)[_ .-]?key
-    | _pat
-    )[\]"'`]*\s*(?::=|=>|->|==|[:=(|,])?\s*["'`]*$"""
+    | key[_-]?base | [_.-]pat | (?-i:[a-z]Pat) ){_TAIL}"""
 )
+_PRIVATE_KEY = re.compile(rf"(?ix)(?:private[_ .-]?key|secret[_ .-]?key|_pk|mnemonic){_TAIL}")
+#: The name that stands last in a text, however far before its end.
+_LAST_NAME = re.compile(
+    r"(?i)([\w.-]*(?:password|passwd|passphrase|secret|token|key|credential|pat)[\w.-]*)"
+    r"(?!.*(?:password|passwd|passphrase|secret|token|key|credential|pat))",
+    re.DOTALL,
+)
+#: A tag of a markup, and what stands before a quoted value.
+_TAG = re.compile(r"</?\w+>")
+_ASSIGNED = re.compile(r"(?:[=:>]|--?\w+)\s*[\"'`>]$")
 #: Before what is a text and no name: a quote, or an assignment as shells and `.env` files have it.
-_IS_TEXT = re.compile(r"[\"'`]$|(?:^|[\s;→|:>+])(?:export )?[A-Z][A-Z0-9_]*=$")
+_IS_TEXT = re.compile(r"[\"'`]$|(?:^|[\s;→|:>+\"'`])(?:export )?[A-Z][A-Z0-9_]*=$")
 #: Values people use where there is nothing to keep secret.
 _WEAK = frozenset(
     [
@@ -120,6 +158,7 @@ def is_placeholder(value: str) -> bool:
         or (MARK in value and len(rest) < 8)
         or rest.lower() in _WEAK
         or _PLACEHOLDER.search(value) is not None
+        or _is_filler(value)
         or (rest.startswith("/") and _PATH.match(rest) is not None and not _mixed(rest))
     )
 
@@ -148,18 +187,77 @@ def is_secret_of(value: str, before: str) -> bool:
         value: As found.
         before: Some text before it, ending with what names the value.
     """
-    if is_placeholder(value) or _NOT_SECRET_KEY.search(before) or _is_code(value):
+    if is_placeholder(value) or _NOT_SECRET_KEY.search(before):
         return False
-    if _SCRIPT.search(value) and not _IS_TEXT.search(before):
+    is_text = _IS_TEXT.search(before) is not None
+    if (is_text or value.endswith("!")) and _PASSWORD_KEY.search(before) and is_written(value):
+        return True
+    if value.startswith("0x"):
+        return _is_private(value, before)
+    if _is_code(value) or (_SCRIPT.search(value) and not is_text):
         return False
     strong = _STRONG_KEY.search(before) is not None
     if _UUID.match(value):
         return strong
     if strong and not _CODE.match(value) and "://" not in value and not _PATH.match(value):
         return _as_password(value)
-    if strong and _IS_TEXT.search(before) and value.isalnum() and _is_chosen(value):
+    if strong and is_text and value.isalnum() and _is_chosen(value):
         return True
     return is_random(value)
+
+
+def is_written(value: str) -> bool:
+    """Return whether a value is a password that somebody thought of, where one is expected."""
+    if _PATH.match(value) or (_DATE.match(value) and not value.isdigit()):
+        return False
+    if _DIGEST.match(value) or _NUMBERED.match(value):
+        return False
+    return chosen.is_words(value) or chosen.is_password(value)
+
+
+def is_phrase(value: str, before: str) -> bool:
+    """Return whether a quoted text that may have spaces is a secret."""
+    if is_placeholder(value) or _NOT_SECRET_KEY.search(before):
+        return False
+    if chosen.is_words(value):
+        return _PASSWORD_KEY.search(before) is not None
+    parts = value.split()
+    longest = max(parts, key=len)
+    return len(parts) <= 4 and len(longest) >= 16 and is_random(longest, least=16)
+
+
+def is_near(value: str, before: str) -> bool:
+    """Return whether a value that does not stand right behind a name is its secret.
+
+    Args:
+        value: As found.
+        before: Some text before it, with the name.
+    """
+    found = _LAST_NAME.search(before := _TAG.sub("<>", before))
+    if found is None or _NOT_SECRET_KEY.search(found[1]) or is_placeholder(value):
+        return False
+    name, gap = found[1].rpartition(".")[2], before[found.end() :]
+    is_text = name.isupper() or _ASSIGNED.search(gap) is not None
+    if is_text and _PASSWORD_KEY.search(name) and is_written(value):
+        return True
+    if _SIGNS_OF_CODE.search(value):
+        return False
+    if "\n" in gap and not re.search(r"[=:>|]|\n\s*\n", gap):
+        return False  # the lines of a certificate
+    if _UUID.match(value):
+        return name.isupper() and "\n" not in gap and _STRONG_KEY.search(name) is not None
+    if value.startswith("0x"):
+        return _is_private(value, name)
+    if _HEX.match(value) and "\n" in gap and not re.search(r"[=:>]", gap):
+        return False
+    return is_random(value, least=12)
+
+
+def _is_private(value: str, before: str) -> bool:
+    """Return whether a number is a private key, and no address or hash of anything."""
+    if len(value) < 66 or not _PRIVATE_KEY.search(before):
+        return False
+    return _HEX.match(value[2:]) is not None and len(set(value)) >= 8
 
 
 def is_named_secret(value: str) -> bool:
@@ -169,7 +267,7 @@ def is_named_secret(value: str) -> bool:
     if value.isalnum():
         is_word = _CODE.match(value) is not None and _HEX.match(value) is None
         return _is_chosen(value) or (not is_word and _as_password(value))
-    return not _CODE.match(value) and _as_password(value)
+    return is_random(value) or (not _CODE.match(value) and _as_password(value))
 
 
 def is_password(value: str) -> bool:
@@ -187,7 +285,7 @@ def is_token(value: str) -> bool:
 
 
 def _is_code(value: str) -> bool:
-    return any(form.match(value) for form in (_EXPRESSION, _DOTTED, _NUMBERED))
+    return any(form.match(value) for form in (_EXPRESSION, _DOTTED, _NUMBERED, _CONSTANT))
 
 
 def _as_password(value: str) -> bool:
@@ -220,6 +318,20 @@ def _is_chosen(value: str) -> bool:
     return len(value) >= 14 and average < 3.5 and not value.islower() and not value.isupper()
 
 
+def _is_filler(value: str) -> bool:
+    """Return whether a value is little more than one sign again and again."""
+    rest, count = _SAME.subn("", value)
+    return count > 0 and (len(rest) < 24 or not _mixed(rest))
+
+
+def _is_unsaid(value: str) -> bool:
+    """Return whether a long value without a break can be no words, however it is written."""
+    if len(value) < 16 or not value.isalnum() or not any(char.isdigit() for char in value):
+        return False
+    hits = len(_UNSAID.findall(value))
+    return hits >= 2 and _changes(value) >= 4
+
+
 def _mixed(value: str) -> bool:
     return sum(any(test(c) for c in value) for test in (str.isdigit, str.isupper, str.islower)) == 3
 
@@ -227,6 +339,10 @@ def _mixed(value: str) -> bool:
 def _jumbled(value: str) -> bool:
     """Return whether letters and digits change as they do by chance, in a long enough run."""
     letters = [char for char in value if char.isalnum()]
+    if _mixed_case(value) and _spoken(value) * 2 >= len(letters):
+        return False
+    if _is_unsaid(value):
+        return True
     if len(letters) < 8:
         return _mixed(value) and len(value) >= 8 and _changes(value) >= 3
     parts = _WORDY.findall(value)
@@ -238,6 +354,16 @@ def _jumbled(value: str) -> bool:
     if average < 3.2 and entropy(value) >= 2.9:
         return True
     return len(letters) >= 24 and average < 4.5 and entropy(value) >= 3.6 and _mixed(value)
+
+
+def _spoken(value: str) -> int:
+    """Return how many letters are in parts that could be words."""
+    parts = _NAMED_PART.findall(value)
+    return sum(len(part) for part in parts if not _UNSPOKEN.search(part))
+
+
+def _mixed_case(value: str) -> bool:
+    return not value.islower() and not value.isupper()
 
 
 def _changes(value: str) -> int:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 Span = tuple[int, int, str]
 
-_BEGIN = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]*?(?:PRIVATE KEY|SECRET KEY)(?: BLOCK)? ?-{4,5}")
-_END = re.compile(r"-{4,5} ?END [A-Z0-9 ]*?(?:PRIVATE KEY|SECRET KEY)(?: BLOCK)? ?-{4,5}")
+_NAMES = r"(?:[A-Z0-9 ]*?(?:PRIVATE KEY|SECRET KEY)(?: BLOCK)?|OpenVPN Static key V\d)"
+_BEGIN = re.compile(rf"-{{4,5}} ?BEGIN {_NAMES} ?-{{4,5}}")
+_END = re.compile(rf"-{{4,5}} ?END {_NAMES} ?-{{4,5}}")
 _PUTTY = re.compile(r"(?:Public|Private)-Lines: ?\d+")
 _MAC = re.compile(r"Private-(?:MAC|Hash): ?[0-9a-f]+")
 _RUN = re.compile(r"[A-Za-z0-9+/=]{12,}")
@@ -21,7 +22,7 @@ _LONGEST = 40_000
 
 def blocks(text: str) -> Iterator[Span]:
     """Yield where the inside of a private key stands."""
-    if "PRIVATE KEY" in text or "SECRET KEY" in text:
+    if "PRIVATE KEY" in text or "SECRET KEY" in text or "Static key" in text:
         yield from _pem(text)
     if "-Lines:" in text:
         yield from _putty(text)
@@ -60,8 +61,8 @@ def _inside(text: str, start: int, stop: int, rule: str) -> Iterator[Span]:
     runs = [
         run for run in _RUN.finditer(text, start, stop) if not run[0].isalpha() or len(run[0]) > 30
     ]
-    if not runs:
-        return
+    if not runs or sum(len(run[0]) for run in runs) * 2 < runs[-1].end() - runs[0].start():
+        return  # a program that writes keys
     last = runs[-1].end()
     tail = re.compile(
         r"(?:\\+[nrt]|[\s\"'`+,>|\\])*[A-Za-z0-9+/=]{1,11}(?=\s*(?:\\+[nr]\s*)*$)"

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from funes_ls.indexer.errors import ScannerError
 from funes_ls.indexer.model import Block, SessionMeta, Turn
-from funes_ls.indexer.redaction import judge, keys, views
+from funes_ls.indexer.redaction import chosen, judge, keys, views
 from funes_ls.indexer.redaction.judge import MARK
 
 _RULES = Path(__file__).resolve().parents[1] / "rules"
@@ -35,19 +35,34 @@ _NAMES = re.compile(
 _OURS = "funes."
 #: Rules of ours whose values are judged by what stands before them; by themselves; as what a
 #: markup says they are; as passwords.
-_BY_KEY = {"funes.assignment", "funes.assignment-quoted", "funes.assignment-single", "funes.option"}
+_BY_KEY = {
+    "funes.assignment", "funes.assignment-quoted", "funes.assignment-single", "funes.option",
+    "funes.line",
+}  # fmt: skip
 _BY_CHANCE = {
     "funes.prose", "funes.sentence", "funes.address-user", "funes.header", "funes.header-key",
-    "funes.signed-address", "funes.registry-auth", "funes.prefixed",
+    "funes.signed-address", "funes.registry-auth", "funes.prefixed", "funes.jwk",
+    "funes.cookie-file", "funes.path-key",
 }  # fmt: skip
 _PASSWORDS = {
     "funes.address-password", "funes.address-password-any", "funes.client-password",
-    "funes.client-user", "funes.netrc", "funes.pgpass", "funes.connection",
+    "funes.client-user", "funes.netrc", "funes.pgpass", "funes.connection", "funes.source-name",
+    "funes.piped",
 }  # fmt: skip
 _TOLD = {"funes.prose", "funes.sentence"}
-_NAMED = {"funes.element", "funes.pair", "funes.statement"}
-_COOKIES = {"funes.cookie", "funes.cookie-option"}
-_COOKIE = re.compile(r"([\w.%-]+)=([^;,\s]{8,})")
+_NAMED = {
+    "funes.element", "funes.pair", "funes.statement", "funes.prompt", "funes.login",
+    "funes.account", "funes.storepass",
+}  # fmt: skip
+_PHRASES = {"funes.phrase", "funes.phrase-single"}
+_COOKIES = {"funes.cookie", "funes.cookie-option", "funes.cookie-code"}
+_COOKIE = re.compile(r"([\w.%-]+)(?:=|[\"']\s*:\s*[\"'])([^;,\s\"']{8,})")
+#: Names of phrases that have a certain number of words.
+_WALLET = re.compile(r"(?i)mnemonic|seed|recovery|backup|phrase")
+#: Before the password in a file of logins.
+_LOGIN = re.compile(r"\b(?:login|machine|default)\s+\S+\s")
+#: So much of a token that whoever showed it cut off is still a secret.
+_CUT = 20
 
 Span = tuple[int, int, str]
 
@@ -229,17 +244,29 @@ def _judged(text: str, start: int, end: int, rule: str, secret: str) -> Iterator
 
 
 def _is_secret(value: str, before: str, rule: str, *, encoded: bool) -> bool:
-    if value.rstrip("\"',;:)]}").endswith(("...", "…")):
-        return False  # cut off by who showed it
+    shown = value.rstrip("\"',;:)]}")
+    if shown.endswith(("...", "…")):
+        value = shown.rstrip(".…")
+        if len(value) < _CUT:
+            return False  # cut off by who showed it
+    trimmed = value.rstrip(").,;:]}\"'")
     if rule in _BY_KEY:
-        trimmed = value.rstrip(").,;:]}\"'")
-        return judge.is_random(trimmed) if encoded else judge.is_secret_of(trimmed, before)
+        return judge.is_secret_of(trimmed, "secret: " if encoded else before)
     if rule in _BY_CHANCE:
         return judge.is_random(value.rstrip(").,;:]}"), least=10 if rule in _TOLD else 12)
+    if rule == "funes.near":
+        return judge.is_near(value, before)
+    if rule == "funes.words":
+        is_wallet = _WALLET.search(before[-40:]) and chosen.is_wallet(value)
+        return bool(is_wallet) or chosen.is_words(value)
+    if rule in _PHRASES:
+        return judge.is_phrase(value, before)
     if rule in _NAMED:
         return judge.is_named_secret(value)
     if rule == "funes.client-password" and before[-1:].isspace():
         return judge.is_named_secret(value)  # a port, a folder or a database as likely
+    if rule == "funes.netrc" and not _LOGIN.search(before):
+        return judge.is_named_secret(value)  # a sentence
     if rule in _PASSWORDS:
         return judge.is_password(value)
     if rule.startswith(_OURS):
@@ -295,7 +322,10 @@ def current_stamp() -> str:
     except PackageNotFoundError as exc:
         raise ScannerError("The scanner is not installed.", kind="scanner_missing") from exc
     own = hashlib.sha256()
-    for path in [*_rule_files(), *(Path(module.__file__ or "") for module in (judge, keys, views))]:
+    for path in [
+        *_rule_files(),
+        *(Path(module.__file__ or "") for module in (chosen, judge, keys, views)),
+    ]:
         own.update(path.read_bytes().replace(b"\r\n", b"\n"))
     own.update(Path(__file__).read_bytes().replace(b"\r\n", b"\n"))
     return f"kingfisher-{engine}+{own.hexdigest()[:12]}"
