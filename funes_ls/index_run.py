@@ -359,23 +359,28 @@ def check_model(settings: Settings, memory: Memory) -> None:
     Raises:
         MemoryStateError: kind `wrong_model`: the settings name a model that is not the memory's.
     """
-    from funes_ls.models import known_model
-
-    stamp = memory.state().stamp
-    if not stamp or settings.model == "auto":
-        return
-    wanted = _stamp_of_directory(settings.model)
-    if not wanted:
-        try:
-            wanted = known_model(settings.model).card.stamp
-        except UsageError:
-            wanted = settings.model
-    if wanted != stamp:
+    stamp, wanted = memory.state().stamp, wanted_stamp(settings)
+    if stamp and wanted not in ("", stamp):
         raise MemoryStateError(
             f"The memory at {memory.base} was embedded with {stamp}, not {wanted}.",
             hint="Set `model` back to auto, or index into another FUNES_HOME.",
             kind="wrong_model",
         )
+
+
+def wanted_stamp(settings: Settings) -> str:
+    """Return the stamp of the model that the settings name, "" where any will do."""
+    from funes_ls.models import known_model
+
+    if settings.model == "auto":
+        return ""
+    stamp = _stamp_of_directory(settings.model)
+    if stamp:
+        return stamp
+    try:
+        return known_model(settings.model).card.stamp
+    except UsageError:
+        return settings.model
 
 
 def _stamp_of_directory(ref: str) -> str:

@@ -11,6 +11,8 @@ from msgspec import Struct
 
 from funes_ls.protocol_base import Params as Params
 from funes_ls.protocol_base import Token as Token
+from funes_ls.protocol_pull import PullAnswer as PullAnswer
+from funes_ls.protocol_pull import PullParams as PullParams
 from funes_ls.protocol_secrets import ForgetAnswer as ForgetAnswer
 from funes_ls.protocol_secrets import ForgetParams as ForgetParams
 from funes_ls.protocol_secrets import ScrubAnswer as ScrubAnswer
@@ -474,6 +476,7 @@ METHODS: dict[str, type[Params]] = {
     "engine/status": MemoriesParams,
     "engine/stop": StopParams,
     "engine/touch": TouchParams,
+    "engine/pull": PullParams,
 }
 
 

@@ -280,6 +280,18 @@ class Dataset:
         for batch in self.scan(ROW_COLUMNS, batch_rows=batch_rows):
             yield _chunks(batch)
 
+    def scan_whole(
+        self, *, batch_rows: int
+    ) -> "Iterator[tuple[list[Chunk], np.ndarray[Any, np.dtype[np.float32]]]]":
+        """Give every row with its vector, in batches: (rows, dim) float32."""
+        import numpy as np
+
+        for batch in self.scan((*ROW_COLUMNS, "vector"), batch_rows=batch_rows):
+            column = batch.column("vector")
+            vectors = column.flatten().to_numpy(zero_copy_only=False).astype(np.float32)
+            rows = _chunks(batch.select([n for n in batch.schema.names if n != "vector"]))
+            yield rows, vectors.reshape(len(rows), self.dim)
+
     def take(self, offsets: Sequence[int], columns: Sequence[str]) -> "pa.Table":
         """Return rows by their place in the dataset, some columns of them, in no fixed order."""
         wanted = [name for name in columns if name in self._names]

@@ -48,6 +48,7 @@ ANSWERS: dict[str, Any] = {
     "engine/status": protocol.EngineStatus,
     "engine/stop": Empty,
     "engine/touch": Empty,
+    "engine/pull": protocol.PullAnswer,
 }
 PARAMS: dict[str, type[Struct]] = {**protocol.METHODS, "funes/document": DocumentParams}
 NOTIFICATIONS: dict[str, type[Struct]] = {

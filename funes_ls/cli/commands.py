@@ -10,7 +10,7 @@ from funes_ls.cli.output import notice
 _QUESTIONS = ("recall", "get", "status", "sessions", "memories")
 #: Other commands that need no settings of their own.
 _PLAIN = (
-    *("engine", "forget", "scrub", "scan", "push", "unpublish", "curate", "ask"),
+    *("engine", "forget", "scrub", "scan", "push", "pull", "unpublish", "curate", "ask"),
     *("related", "blame", "add", "remove", "mcp"),
 )
 #: Commands that work in this process, with its settings.

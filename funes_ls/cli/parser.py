@@ -26,6 +26,7 @@ _COMMANDS = {
     "scrub": "secrets",
     "scan": "secrets",
     "push": "publish",
+    "pull": "publish",
     "unpublish": "publish",
     "curate": "publish",
     "parse": "keep",

@@ -25,6 +25,8 @@ from funes_ls.indexer.redaction.child import RedactingChild
 from funes_ls.indexer.settings import check_whole
 from funes_ls.indexer.traces import TraceSource
 from funes_ls.indexer.watch import Watcher, WatchState
+from funes_ls.protocol_pull import PullAnswer, PullParams
+from funes_ls.pulling import pull
 from funes_ls.writing import Change, Writer
 
 if TYPE_CHECKING:
@@ -233,6 +235,17 @@ class Indexing:
             self._alone("Looking for secrets", cancelled, progress) as how,
         ):
             return service.scrub(params, self._core.memories, scanner=scanner, **how)
+
+    def pull(
+        self,
+        params: PullParams,
+        *,
+        cancelled: Callable[[], bool],
+        progress: Callable[[Any], None] | None,
+    ) -> PullAnswer:
+        """Take in what a memory elsewhere holds; see `pulling.pull`."""
+        with self._alone("Taking in a memory", cancelled, progress) as how:
+            return pull(params, self._core.memories, **how)
 
     @contextmanager
     def _alone(

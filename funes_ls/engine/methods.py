@@ -94,6 +94,11 @@ def _scrub(asked: Asked) -> Any:
     return asked.core.indexing.scrub(params, cancelled=asked.cancelled, progress=asked.progress)
 
 
+def _pull(asked: Asked) -> Any:
+    params = cast(protocol.PullParams, asked.params)
+    return asked.core.indexing.pull(params, cancelled=asked.cancelled, progress=asked.progress)
+
+
 def _ask(asked: Asked) -> Any:
     from funes_ls.ask import ask
 
@@ -135,4 +140,5 @@ METHODS: dict[str, Method] = {
     "engine/status": Method(run=_engine_status),
     "engine/stop": Method(run=_stop),
     "engine/touch": Method(run=_touch),
+    "engine/pull": Method(run=_pull, lane="waits", limit_s=None, ends_when_withdrawn=True),
 }

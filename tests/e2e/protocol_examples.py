@@ -61,6 +61,8 @@ def filled(value: Any, server: LspClient) -> Any:
         return [filled(one, server) for one in value]
     if value == "<generation>":
         return server.request("funes/related", {"path": FILE})["generation"]
+    if value == "<memory path>":
+        return server.request("funes/status", {})["path"]
     if value == "<file document>":
         return uri_of(Address(kind="file", path=FILE))
     if value == "<open document>":

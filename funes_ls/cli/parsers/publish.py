@@ -1,6 +1,6 @@
 """Commands that carry a memory to other places, and take it back from there."""
 
-from funes_ls.cli.parsers.base import Commands, add_json, command, filled
+from funes_ls.cli.parsers.base import Commands, add_json, add_no_engine, command, filled
 
 _MEMORY = "<org>/<repo> on the Hub, or s3://<bucket>/<folder>"
 
@@ -29,6 +29,25 @@ def push(commands: Commands) -> None:
     )
     parser.add_argument("-y", "--yes", action="store_true", help="ask nothing")
     add_json(parser)
+
+
+def pull(commands: Commands) -> None:
+    """Add `funes pull`."""
+    parser = command(
+        commands,
+        "pull",
+        "Bring a memory from elsewhere to this machine, to go on with it here",
+        "funes pull acme/kb",
+        "funes pull s3://bucket/kb --yes",
+    )
+    parser.add_argument(
+        "memory", type=filled, metavar="MEMORY", help=f"{_MEMORY}, or the path of a memory"
+    )
+    parser.add_argument(
+        "-y", "--yes", action="store_true", help="also into a memory that it shares nothing with"
+    )
+    add_json(parser)
+    add_no_engine(parser)
 
 
 def unpublish(commands: Commands) -> None:
