@@ -114,28 +114,16 @@ def _block(wanted: Wanted) -> str:
 
 
 def _hook_plan(wanted: Wanted) -> Plan:
-    path = _hooks(wanted)
-    change = entries.editing(path, lambda text: _with_hooks(text, wanted))
-    try:
-        for event in _EVENTS:
-            found = entries.value_at(path, ("hooks", event))
-            if found is not None and not isinstance(found, list):
-                raise files.ConfigError(f"{path} has no list for {event}; it was left alone.")
-        now = files.read(path)
-        if change.edit(now) == now:
-            return Plan()
-    except files.ConfigError as exc:
-        return Plan(problems=(str(exc),), by_hand=(_hook_block(wanted),))
-    return Plan(steps=(change,), notes=(_REVIEW,))
+    change = entries.editing(_hooks(wanted), lambda text: _with_hooks(text, wanted))
+    return entries.planned(change, by_hand=_hook_block(wanted), note=_REVIEW)
 
 
 def _with_hooks(text: str, wanted: Wanted) -> str:
     """Return hooks.json with our hooks in it, each once."""
     is_ours = hook_script.runs_ours(wanted)
     for event in _EVENTS:
-        node = jsonc.at_path(jsonc.parse(text), ("hooks", event)) if text.strip() else None
         value = hook_script.block(wanted, event, _HOOK_S)
-        ours = [one for one in (node.value if node else []) if is_ours(one)]
+        ours = list(filter(is_ours, entries.items(_hooks(wanted), text, ("hooks", event))))
         if ours == [value]:
             continue
         if ours:

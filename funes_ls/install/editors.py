@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from funes_ls.install import entries, files
+from funes_ls.install import entries
 from funes_ls.install.entries import Entry
 from funes_ls.install.plan import Plan, Wanted
 
@@ -61,12 +61,7 @@ class Editor:
 
     def _add_to(self, path: Path, wanted: Wanted) -> Plan:
         change = entries.setting(path, (self._key, _SERVER), _server(wanted))
-        try:
-            now = files.read(path)
-            is_there = change.edit(now) == now
-        except files.ConfigError as exc:
-            return Plan(problems=(str(exc),), by_hand=(self._block(wanted),))
-        return Plan() if is_there else Plan(steps=(change,))
+        return entries.planned(change, by_hand=self._block(wanted))
 
     def remove(self, wanted: Wanted) -> Plan:
         """Return what takes the server out."""

@@ -82,6 +82,38 @@ def editing(path: Path, edit: Callable[[str], str]) -> Change:
     return Change(path, changed)
 
 
+def planned(change: Change, *, by_hand: str = "", note: str = "") -> Plan:
+    """Return the plan of one change: none where all is there already, else what stands in its way.
+
+    Args:
+        change: What is wanted.
+        by_hand: What a person puts in where it cannot be done.
+        note: What he should know where it is done.
+    """
+    try:
+        now = files.read(change.path)
+        if change.edit(now) == now:
+            return Plan()
+    except files.ConfigError as exc:
+        return Plan(problems=(str(exc),), by_hand=(by_hand,) if by_hand else ())
+    return Plan(steps=(change,), notes=(note,) if note else ())
+
+
+def items(path: Path, text: str, at: tuple[str, ...]) -> list[Any]:
+    """Return the items of an array in the text of a JSON file, none where it is not there.
+
+    Raises:
+        ConfigError: something else stands there.
+        jsonc.Malformed: the text is no JSON.
+    """
+    node = jsonc.at_path(jsonc.parse(text), at) if text.strip("\ufeff \t\r\n") else None
+    if node is None:
+        return []
+    if not isinstance(node.value, list):
+        raise files.ConfigError(f"{path} has no list at {'.'.join(at)}; it was left alone.")
+    return node.value
+
+
 def setting(path: Path, at: tuple[str, ...], value: Any) -> Change:
     """Return the setting of a member."""
     return editing(path, lambda text: jsonc.with_member(text, at, value))

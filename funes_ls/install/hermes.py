@@ -78,15 +78,8 @@ def add(wanted: Wanted) -> Plan:
 
 
 def _config_plan(wanted: Wanted) -> Plan:
-    path = _config(wanted)
-    change = _editing(path, lambda text: _with_ours(text, wanted))
-    try:
-        now = files.read(path)
-        if change.edit(now) == now:
-            return Plan()
-    except files.ConfigError as exc:
-        return Plan(problems=(str(exc),), by_hand=(_block(wanted),))
-    return Plan(steps=(change,), notes=(_NEEDS_MCP,))
+    change = _editing(_config(wanted), lambda text: _with_ours(text, wanted))
+    return entries.planned(change, by_hand=_block(wanted), note=_NEEDS_MCP)
 
 
 def _with_ours(text: str, wanted: Wanted) -> str:
@@ -121,25 +114,13 @@ def _hook(wanted: Wanted, event: str) -> dict[str, Any]:
 
 
 def _allowed_plan(wanted: Wanted) -> Plan:
-    path = _allowed(wanted)
-    change = entries.editing(path, lambda text: _with_approvals(text, wanted))
-    try:
-        found = entries.value_at(path, ("approvals",))
-        if found is not None and not isinstance(found, list):
-            raise files.ConfigError(f"{path} has no list of approvals; it was left alone.")
-        now = files.read(path)
-        if change.edit(now) == now:
-            return Plan()
-    except files.ConfigError as exc:
-        return Plan(problems=(str(exc),))
+    change = entries.editing(_allowed(wanted), lambda text: _with_approvals(text, wanted))
     note = "Adding this allows Hermes to run the hooks above without asking again."
-    return Plan(steps=(change,), notes=(note,))
+    return entries.planned(change, note=note)
 
 
 def _with_approvals(text: str, wanted: Wanted) -> str:
-    root = jsonc.parse(text) if text.strip() else None
-    node = jsonc.at_path(root, ("approvals",)) if root is not None else None
-    listed = node.value if node is not None else []
+    listed = entries.items(_allowed(wanted), text, ("approvals",))
     allowed = {(one.get("event"), one.get("command")) for one in listed if isinstance(one, dict)}
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     for event in _EVENTS:

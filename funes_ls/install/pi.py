@@ -9,6 +9,7 @@ import shlex
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
@@ -105,10 +106,19 @@ def _own_files(wanted: Wanted) -> list[Change]:
 
 def _word_on_age(wanted: Wanted) -> tuple[str, ...]:
     """Return a warning about a pi that is older than what the extension is made for."""
+    found = _version(wanted.program, frozenset(wanted.env.items()))
+    if found is None or (int(found[1]), int(found[2])) >= _OLDEST:
+        return ()
+    return (f"pi {found[0]} is old and may not load the extension; `{INSTALL}` gets a newer one.",)
+
+
+@cache
+def _version(program: str, env: frozenset[tuple[str, str]]) -> re.Match[str] | None:
+    """Return the version that a pi says it is; it takes a second to, so it is asked once."""
     try:
         ran = subprocess.run(
-            [wanted.program, "--version"],
-            env=dict(wanted.env),
+            [program, "--version"],
+            env=dict(env),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -117,11 +127,8 @@ def _word_on_age(wanted: Wanted) -> tuple[str, ...]:
             timeout=_VERSION_S,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return ()
-    found = re.search(r"(\d+)\.(\d+)", ran.stdout + ran.stderr)
-    if found is None or (int(found[1]), int(found[2])) >= _OLDEST:
-        return ()
-    return (f"pi {found[0]} is old and may not load the extension; `{INSTALL}` gets a newer one.",)
+        return None
+    return re.search(r"(\d+)\.(\d+)", ran.stdout + ran.stderr)
 
 
 def remove(wanted: Wanted) -> Plan:

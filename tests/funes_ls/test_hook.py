@@ -26,6 +26,8 @@ pytestmark = [
 #: What a turn waits for a hook at most.
 MOST_S = 0.1
 _MOST_RUNS = 25
+#: And where this machine is slow or crowded: so many times what Python itself takes.
+_MOST_TIMES = 5
 
 
 def fire(payload: Any, *, event: str = "Stop", agent: str = "claude", **env: str) -> float:
@@ -42,6 +44,13 @@ def fire(payload: Any, *, event: str = "Stop", agent: str = "claude", **env: str
     seconds = time.monotonic() - began
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
     return seconds
+
+
+def nothing() -> float:
+    """Start Python for nothing and return how long that took."""
+    began = time.monotonic()
+    subprocess.run([sys.executable, "-c", "pass"], check=True, timeout=30)
+    return time.monotonic() - began
 
 
 @pytest.fixture
@@ -120,15 +129,16 @@ def test_no_turn_waits_for_long(engines: Engines, own_home: Path, state: str) ->
         if state == "frozen":
             os.kill(engines.pid, signal.SIGSTOP)
     spent: list[float] = []
+    bare: list[float] = []
     try:
         # The best of some: what else this machine does is no matter of the hook's.
         while len(spent) < _MOST_RUNS and min(spent, default=1.0) >= MOST_S:
+            bare.append(nothing())
             spent.append(fire(payload))
     finally:
         if state == "frozen":
             os.kill(engines.pid, signal.SIGCONT)
-    crowd = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))  # each process has its share
-    assert min(spent) < MOST_S * crowd, spent
+    assert min(spent) < max(MOST_S, _MOST_TIMES * min(bare)), (spent, bare)
     until(lambda: engines.pid, what="an engine runs, so that it is ended")
 
 

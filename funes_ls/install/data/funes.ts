@@ -1,4 +1,4 @@
-// Gives pi the memory that funes keeps: tools to recall with, and a word to funes after each turn.
+// Gives pi the memory that funes keeps: tools to recall with, and a word to funes after each answer.
 // Written by `funes add pi`, taken away by `funes remove pi`; changes here are lost.
 
 import { spawn } from "node:child_process";
@@ -77,7 +77,7 @@ const MEMORY = CALLED.memory.length ? [`--memory=${CALLED.memory[0]}`] : [];
 const text = (description: string) => ({ type: "string", description });
 const count = (description: string) => ({ type: "integer", minimum: 1, description });
 
-// A word after each turn; nobody waits for it, and it may fail.
+// A word after each answer; nobody waits for it, and it may fail.
 function tell(event: string, file: string | undefined): void {
   if (!file) return;
   try {
@@ -157,7 +157,8 @@ export default function (pi: any) {
     },
   });
 
-  for (const event of ["session_start", "turn_end", "agent_end", "session_shutdown"]) {
+  // The end of an answer as a whole: turns within it are found by the engine's own look.
+  for (const event of ["session_start", "agent_end", "session_shutdown"]) {
     pi.on(event, async (_event: unknown, ctx: any) => {
       let file: string | undefined;
       try {
