@@ -5,14 +5,10 @@ A model is a directory of `model.onnx`, `tokenizer.json`, `tokenizer_config.json
 """
 
 import os
-import sys
 import threading
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -135,11 +131,13 @@ def load(ref: str, models_dir: Path, *, threads: int = 2, nice: int = 5) -> Embe
     """
     directory, card = _locate(ref, models_dir)
     _check_sizes(directory, card)
+    from funes_ls.indexer.embedding_run import Graph, Runner
+
     try:
-        model = _open(directory, card)
+        graph = Graph.of(_open(directory, card), card)
     except Exception as exc:  # onnxruntime and tokenizers raise types of their own for bad files
         raise _bad_model(card.name, directory, str(exc).splitlines()[0]) from exc
-    return _FastembedEmbedder(model, card, threads=threads, nice=nice)
+    return Runner(graph, card, threads=threads, nice=nice)
 
 
 def installed(models_dir: Path) -> list[InstalledModel]:
@@ -337,75 +335,3 @@ def _register(directory: Path, card: ModelCard) -> str:
                 output_name=card.output or None,
             )
     return name
-
-
-class _FastembedEmbedder:
-    """Runs one text at a time per thread.
-
-    Batches do not pay on a CPU: padding eats what they save, and int8 scales, shared by a
-    batch, would make a vector depend on the texts next to it.
-    """
-
-    def __init__(self, model: "TextEmbedding", card: ModelCard, *, threads: int, nice: int) -> None:
-        self.stamp = card.stamp
-        self.dim = card.dim
-        self.max_tokens = card.max_tokens
-        self._prefix = card.query_prefix
-        self._model = model
-        self._threads = threads
-        self._nice = nice
-
-    def encode(self, texts: Sequence[str]) -> "Vectors":
-        """Return (len(texts), dim) float32, L2-normalised, in input order."""
-        import numpy as np
-
-        vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
-        for position, vector in self.encode_iter(texts):
-            vectors[position] = vector
-        return vectors
-
-    def encode_iter(self, texts: Sequence[str]) -> Iterator[tuple[int, "Vectors"]]:
-        """Yield (position, vector) as each is done, equal texts encoded once.
-
-        Closing the iterator ends the work after the few texts already begun.
-        """
-        places: dict[str, list[int]] = {}
-        for position, text in enumerate(texts):
-            places.setdefault(text, []).append(position)
-        pool = ThreadPoolExecutor(self._threads, initializer=partial(_step_back, self._nice))
-        begun: deque[tuple[str, Future[Vectors]]] = deque()
-        try:
-            for text in places:
-                begun.append((text, pool.submit(self._one, text)))
-                if len(begun) > 2 * self._threads:
-                    yield from _finished(begun, places)
-            while begun:
-                yield from _finished(begun, places)
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-    def encode_query(self, text: str) -> "Vectors":
-        """Return (dim,) float32, L2-normalised."""
-        return self._one(self._prefix + text)
-
-    def _one(self, text: str) -> "Vectors":
-        import numpy as np
-
-        vector: Any = next(iter(self._model.embed([text], batch_size=1)))
-        return np.asarray(vector, dtype=np.float32)
-
-
-def _finished(
-    begun: "deque[tuple[str, Future[Vectors]]]", places: dict[str, list[int]]
-) -> "Iterator[tuple[int, Vectors]]":
-    text, future = begun.popleft()
-    vector = future.result()
-    for position in places[text]:
-        yield position, vector
-
-
-def _step_back(nice: int) -> None:
-    """Lower the calling thread's own priority; only Linux has one per thread."""
-    if sys.platform == "linux" and nice:
-        thread = threading.get_native_id()
-        os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + nice)

@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from funes_ls.indexer.embedding import (
     load,
     resolve_auto,
 )
+from funes_ls.indexer.embedding_run import Runner
 from funes_ls.indexer.errors import BackendError
 from tests.tiny_model import STAMP, build_tiny_model
 
@@ -42,20 +42,21 @@ def embedder(tiny_model: Path, tmp_path: Path) -> Embedder:
 
 
 class CountingModel:
-    """Stands where fastembed's object does and counts what it is asked."""
+    """Stands where the graph does and counts what it is asked."""
+
+    tokens = ""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def embed(self, texts: list[str], batch_size: int) -> Iterator[Any]:
-        assert batch_size == 1
-        self.asked += texts
-        yield np.eye(4, dtype=np.float32)[len(texts[0]) % 4]
+    def vector(self, text: str) -> Any:
+        self.asked.append(text)
+        return np.eye(4, dtype=np.float32)[len(text) % 4]
 
 
 def counting(model: CountingModel, *, threads: int = 2) -> Any:
     card = ModelCard(name="c", stamp="c", dim=4, max_tokens=8, query_prefix="query: ")
-    return embedding._FastembedEmbedder(model, card, threads=threads, nice=0)  # type: ignore[arg-type]  # a stand-in
+    return Runner(model, card, threads=threads, nice=0)  # type: ignore[arg-type]  # a stand-in
 
 
 def test_vectors_are_unit_float32_in_input_order(embedder: Embedder) -> None:
