@@ -172,6 +172,7 @@ def recall_params(params: AskParams) -> RecallParams:
         query=params.question,
         k=params.k,
         memory=params.memory,
+        only_named=True,
         **session_filters(params),
     )
 

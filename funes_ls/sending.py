@@ -3,6 +3,7 @@
 A part of the quick way to the engine: the standard library only, unless settings say something.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,9 @@ Warn = Callable[[str], None]
 
 #: Variables that change no setting of an answer.
 _NO_SETTINGS = ("FUNES_HOME", "FUNES_RULES_CACHE", "FUNES_SHARED", "FUNES_TEST_MODELS")
+#: What tells a memory's directory from any other, and what may be a repository.
+_MEMORY_FILES = ("chunks.lance", "catalog.db", "memory", "_versions")
+_REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 #: Fields of answers whose keys are data, not names.
 _MAPPINGS = {"harnesses", "legs", "timings_ms", "troubled", "counts", "redacted"}
 
@@ -31,10 +35,14 @@ def prepared(method: str, params: Params, env: Mapping[str, str], *, warn: Warn)
         for variable, field in ENV_KEYS.items():
             name = QUESTION_FIELDS.get(field, "")
             is_asked = name == "memory" or (name and method == "funes/recall")
+            if name == "memory" and own.get("memories"):
+                continue
             if is_asked and env.get(variable, "").strip():
                 own.setdefault(name, getattr(settings, field))
     if own.get("memory"):
         own["memory"] = _absolute(own["memory"])
+    if own.get("memories"):
+        own["memories"] = [_absolute(memory) for memory in own["memories"]]
     return own
 
 
@@ -58,10 +66,17 @@ def sendable(value: Any) -> Any:
 
 
 def _absolute(memory: str) -> str:
-    """Return a memory's path so that a process elsewhere finds it too."""
+    """Return a memory's path so that a process elsewhere finds it too.
+
+    `a/b` is a path only where it is a memory; see `funes_ls.hub.spec.parse_spec`.
+    """
     try:
         path = expanded(memory)
-        return str(path.absolute()) if memory != "local" and path.exists() else memory
+        if memory == "local" or not path.exists():
+            return memory
+        if _REPO.fullmatch(memory) and not any((path / name).exists() for name in _MEMORY_FILES):
+            return memory
+        return str(path.absolute())
     except (OSError, ValueError, RuntimeError):
         return memory
 

@@ -27,7 +27,7 @@ def ask(args: argparse.Namespace) -> int:
 
     name, question = _who_and_what(args.words)
     agent = chosen(name, os.environ, needed=not args.dry_run)
-    params = {"query": question, "k": args.k, **session_filters(args)}
+    params = {"query": question, "k": args.k, "onlyNamed": True, **session_filters(args)}
     found = as_object(answer_to("funes/recall", params, args))
     if not found.hits:
         refuse_empty(as_object(answer_to("funes/status", {"memory": args.memory}, args)))

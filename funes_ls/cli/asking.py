@@ -5,6 +5,7 @@ take a tenth of a second.
 """
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ Watch = Callable[[Any], None]
 #: Seconds for an answer; the engine gives up a little earlier and says so.
 _RECALL_S = 12.0
 _TABLE_S = 7.0
+#: Seconds for a memory elsewhere to come, and between two looks.
+_FETCH_S, _AGAIN_S = 1_800.0, 0.2
 #: Seconds for an engine to start and say hello.
 START_S = 10.0
 #: What the engine says when the fault is its own: then this process answers.
@@ -54,7 +57,7 @@ def answer_to(
     own = prepared(method, params, env, warn=warn)
     if uses_engine(args, env):
         try:
-            return _from_engine(method, own, env, on_partial=on_partial)
+            return _fetched(lambda: _from_engine(method, own, env, on_partial=on_partial), args)
         except FunesError as exc:
             if not is_trouble(exc):
                 raise
@@ -63,6 +66,22 @@ def answer_to(
     from funes_ls.cli import without_engine
 
     return without_engine.answer_to(method, own, env, on_partial=on_partial)
+
+
+def _fetched(ask: Callable[[], Any], args: "argparse.Namespace") -> Any:
+    """Return an answer, once the memory it is of has been fetched from elsewhere."""
+    end = time.monotonic() + _FETCH_S
+    told = False
+    while True:
+        try:
+            return ask()
+        except FunesError as exc:
+            if exc.kind != "fetching" or time.monotonic() > end:
+                raise
+            if not told:
+                notice(f"funes: {exc.message}", quiet=args.quiet)
+            told = True
+        time.sleep(_AGAIN_S)
 
 
 def uses_engine(args: "argparse.Namespace", env: Mapping[str, str]) -> bool:

@@ -56,7 +56,14 @@ def session_filters(args: argparse.Namespace) -> Params:
     for name in ("cwd", "path"):
         if str(found[name]).startswith(("./", "../", "~")) or found[name] == ".":
             found[name] = str(expanded(found[name]).absolute())
-    return {**found, "noSubagents": args.no_subagents, "memory": args.memory}
+    return {**found, "noSubagents": args.no_subagents, **named_memory(args.memory)}
+
+
+def named_memory(given: str | list[str] | None) -> Params:
+    """Return the memory, or the several, that a command line names."""
+    if not isinstance(given, list):
+        return {"memory": given}
+    return {"memories": given} if len(given) > 1 else {"memory": given[0]}
 
 
 def get(args: argparse.Namespace) -> int:
@@ -72,6 +79,7 @@ def get(args: argparse.Namespace) -> int:
         render.write_json(answer)
         return 0
     found = as_object(answer)
+    notice(found.note, quiet=args.quiet)
     is_person = sys.stdin.isatty() and sys.stdout.isatty()
     layout = args.format or ("human" if is_person else "agent")
     if layout == "agent" or not found.found:
@@ -125,5 +133,7 @@ def print_answer(answer: Any, text_of: Any, args: argparse.Namespace) -> int:
     if args.json:
         render.write_json(answer)
     else:
-        render.write(text_of(as_object(answer)))
+        found = as_object(answer)
+        notice(getattr(found, "note", ""), quiet=args.quiet)
+        render.write(text_of(found))
     return 0

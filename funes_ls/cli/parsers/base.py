@@ -56,10 +56,15 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
-def add_memory(parser: argparse.ArgumentParser) -> None:
-    """Add `--memory`."""
+def add_memory(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """Add `--memory`, which may be given several times where several can be asked at once."""
     parser.add_argument(
-        "--memory", type=filled, metavar="M", help="memory to read: local (the default), or a path"
+        "--memory",
+        type=filled,
+        metavar="M",
+        action="append" if several else "store",
+        help="memory to read: local (the default), a path, <org>/<repo> on the Hub, s3://…"
+        + ("; several are asked at once" if several else ""),
     )
 
 

@@ -43,7 +43,7 @@ def recall(commands: Commands) -> None:
         help="show what words find at once, then the final order (as JSON lines off a terminal)",
     )
     _add_filters(parser)
-    add_memory(parser)
+    add_memory(parser, several=True)
     add_json(parser)
     add_no_engine(parser)
 
