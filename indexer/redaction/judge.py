@@ -102,8 +102,8 @@ _STRONG_KEY = re.compile(
 _PRIVATE_KEY = re.compile(rf"(?ix)(?:private[_ .-]?key|secret[_ .-]?key|_pk|mnemonic){_TAIL}")
 #: The name that stands last in a text, however far before its end.
 _LAST_NAME = re.compile(
-    r"(?i)([\w.-]*(?:password|passwd|passphrase|secret|token|key|credential|pat)[\w.-]*)"
-    r"(?!.*(?:password|passwd|passphrase|secret|token|key|credential|pat))",
+    r"(?i)([\w.-]*(?:password|passwd|passphrase|secret|token|key|credential|pat|_pass)[\w.-]*)"
+    r"(?!.*(?:password|passwd|passphrase|secret|token|key|credential|pat|_pass))",
     re.DOTALL,
 )
 #: A tag of a markup, and what stands before a quoted value.

@@ -30,7 +30,7 @@ _ROUNDS, _TIMEOUT_S = 8, 60.0
 _SURROGATE = re.compile("[\ud800-\udfff]")
 #: Rules of the engine that find names of accounts and the like, which are no secrets.
 _NAMES = re.compile(
-    r"(?i)-(?:account-name|username|user-name|client-id|app-id|project-id|host|domain|region|email)$"
+    r"(?i)-(?:account-name|username|user-name|client-id|tenant-id|app-id|project-id|host|domain|region|email)$"
 )
 _OURS = "funes."
 #: Rules of ours whose values are judged by what stands before them; by themselves; as what a
@@ -205,13 +205,17 @@ class Redactor:
         for one in found:
             start, end = one.location["start_offset"], one.location["end_offset"]
             rule = one.rule_id.removeprefix("custom.")
-            is_name = not rule.startswith(_OURS) and _NAMES.search(rule)
-            if is_name or not 0 <= start < end <= len(body):
+            if self.is_name(rule) or not 0 <= start < end <= len(body):
                 continue
             if not ascii_only:
                 head = body[:start].decode("utf-8", "ignore")
                 start, end = len(head), len(head) + len(body[start:end].decode("utf-8", "ignore"))
             yield from _judged(text, start, end, rule, one.secret)
+
+    @staticmethod
+    def is_name(rule: str) -> bool:
+        """Return whether a rule finds names of accounts and the like, which are no secrets."""
+        return not rule.startswith(_OURS) and _NAMES.search(rule) is not None
 
     def _prove(self) -> None:
         """Look for canaries.
@@ -308,6 +312,12 @@ def _rule_files() -> list[Path]:
     if not files:
         raise ScannerError("Its rules are not installed.", kind="scanner_missing")
     return files
+
+
+def own_rules() -> list[str]:
+    """Return the ids of our rules."""
+    texts = (path.read_text(encoding="utf-8") for path in _rule_files())
+    return [found for text in texts for found in re.findall(r"(?m)^    id: (\S+)$", text)]
 
 
 @cache
