@@ -16,6 +16,9 @@ SERVED = {"FUNES_ENGINE": ""}
 #: What an agent keeps for itself whenever it runs; no part of its configuration.
 _ITS_OWN = (".codex/tmp", ".npm", ".cache", ".funes")
 
+#: A machine that first makes its rules for secrets takes so long, where others work on it too.
+PATIENCE_S = 60.0
+
 
 def add(agent: Agent, place: Place, *options: str, more: Mapping[str, str] | None = None) -> Any:
     """Give an agent the memory and return what was done."""
@@ -56,13 +59,13 @@ def recall(place: Place, question: str, *options: str) -> list[dict[str, Any]]:
     return hits
 
 
-def recalled(place: Place, text: str, *, seconds: float = 15.0) -> list[dict[str, Any]]:
+def recalled(place: Place, text: str) -> list[dict[str, Any]]:
     """Return the hits that say a text, as soon as there are any."""
 
     def look() -> list[dict[str, Any]]:
         return [hit for hit in recall(place, text) if hit["text"] == text]
 
-    found: list[dict[str, Any]] = until(look, seconds=seconds, what=f"{text!r} is found")
+    found: list[dict[str, Any]] = until(look, seconds=PATIENCE_S, what=f"{text!r} is found")
     return found
 
 

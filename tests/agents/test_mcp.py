@@ -16,8 +16,6 @@ DECISION = (
     "cents."
 )
 QUESTION = "How do we round harbour dues, and why?"
-#: A machine that first makes its rules for secrets takes so long, where others work on it too.
-PATIENCE_S = 60.0
 ASKED = {"query": QUESTION, "k": 3}
 
 
@@ -60,7 +58,7 @@ def test_what_one_agent_decides_another_recalls(first: Agent, second: Agent, pla
         add(second, place)
         ran = first.run(place, "How shall we round harbour dues?", [Reply(text=DECISION)])
         assert ran.returncode == 0, ran.output
-        [session] = {hit["session_id"] for hit in recalled(place, DECISION, seconds=PATIENCE_S)}
+        [session] = {hit["session_id"] for hit in recalled(place, DECISION)}
 
         answer = f"Up, to whole guilders, says session {session}."
         replies = [
@@ -79,7 +77,7 @@ def test_what_one_agent_decides_another_recalls(first: Agent, second: Agent, pla
 
 def assert_nothing_is_stored_twice(place: Place, asked: Agent, answer: str) -> None:
     """Insist that of a session that recalled neither the call nor its answer is kept."""
-    recalled(place, answer, seconds=PATIENCE_S)
+    recalled(place, answer)
     hits = recall(place, DECISION, "--harness", asked.harness, "-k", "50")
     kept = sorted((hit["block_type"], hit["text"]) for hit in hits)
     assert {kind for kind, _ in kept} == {"text"}
@@ -101,7 +99,7 @@ def test_all_tools_work_and_no_engine_has_to_run_before(agent: Agent, place: Pla
         ]
         ran = CLAUDE.run(place, "Write the rounding of harbour dues down.", replies)
         assert ran.returncode == 0, ran.output
-        recalled(place, DECISION, seconds=PATIENCE_S)
+        recalled(place, DECISION)
         place.funes("engine", "stop", more=SERVED)
         assert "pid" not in status(place)
 
