@@ -12,6 +12,7 @@ from msgspec import Struct
 from funes_ls import parsing
 from funes_ls.gate.check import Block, GateReport, check
 from funes_ls.gate.rows import DETAILS, blocks_to_check
+from funes_ls.hub.spec import parse_spec
 from funes_ls.indexer.blocks import blocks_of_rows
 from funes_ls.indexer.chunk import render_elided
 from funes_ls.indexer.dataset import is_there
@@ -148,10 +149,17 @@ def _files_at(target: str, settings: Settings) -> Path | None:
     """Return the path of files to scan, None where a memory is named."""
     if target in ("", "local"):
         return None
+    if _is_elsewhere(target, settings):
+        return None
     path = memory_path(settings, target)
     if is_there(path) or (path / CATALOG).is_file():
         return None
     return expanded(target)
+
+
+def _is_elsewhere(target: str, settings: Settings) -> bool:
+    path = expanded(target)
+    return not (path.is_file() or path.is_dir()) and parse_spec(target, settings).is_remote
 
 
 def _of_memory(view: MemoryView, run: _Scan) -> Iterator[Block]:
@@ -342,18 +350,27 @@ def _note(kind: str, target: str, *, found: bool) -> str:
     if kind == "memory" and target in ("", "local"):
         return "Run `funes scrub` to take them out, and change those secrets where they are used."
     if kind == "memory":
-        return "Change those secrets where they are used; what was copied from there has them, too."
+        return (
+            "Change those secrets where they are used; what was copied from there has them, too. "
+            "`funes unpublish` takes sessions back from a memory that you may write to."
+        )
     return "Change those secrets where they are used, and take them out of the files."
 
 
-def existing(target: str) -> str:
-    """Return what is to be scanned.
+def existing(target: str, settings: Settings) -> str:
+    """Return what is to be scanned; a path that is there wins over a memory elsewhere.
 
     Raises:
         UsageError: it is neither a memory's name nor a path.
     """
     path = expanded(target)
-    if target not in ("", "local") and not path.is_file() and not path.is_dir():
+    if target in ("", "local") or path.is_file() or path.is_dir():
+        return target
+    try:
+        is_elsewhere = parse_spec(target, settings).is_remote
+    except UsageError:
+        is_elsewhere = False
+    if not is_elsewhere:
         raise UsageError(
             f"Nothing to scan at {target}.",
             hint="Name a file, a folder, or a memory: `funes scan`, `funes scan traces/`.",

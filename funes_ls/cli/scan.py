@@ -27,7 +27,7 @@ def scan(args: argparse.Namespace) -> int:
     from funes_ls.scanning import scan as run
 
     settings, _ = load_settings(os.environ)
-    target = existing(args.target or "local")
+    target = existing(args.target or "local", settings)
     with shown(quiet=args.quiet) as progress:
         answer = run(target, settings, progress=progress)
     if args.json:

@@ -1,18 +1,24 @@
 """Publishing with the real client to a Hub on loopback: what leaves, what stays, what fails."""
 
+import re
+import shutil
 from pathlib import Path
-from typing import Any
 
 import huggingface_hub.constants
+import lancedb
 import pytest
 
+from funes_ls.hub.receipts import holding
+from funes_ls.hub.session_facts import read_facts
 from tests.e2e.cli import funes, index
 from tests.hub import published
 from tests.hub.fakehub import FakeHub, moved, told
-from tests.sessions import append, record, write
+from tests.hub.published import Encode
+from tests.hub.publishing import NAME, Canary, push, push_ran, talk, trace
+from tests.hub.store import Way
+from tests.sessions import append, write
 from tests.tiny_model import STAMP
 
-NAME = "acme/kb"
 #: The client hands a file to its library in an old way.
 pytestmark = pytest.mark.filterwarnings("ignore:Use .content=:DeprecationWarning")
 
@@ -23,24 +29,6 @@ def as_owner(hub_env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_DISABLE_XET", True)
     for name, value in hub_env.items():
         monkeypatch.setenv(name, value)
-
-
-def trace(home: Path, session: str = "s1") -> Path:
-    return home / ".claude" / "projects" / "-home-dev-api" / f"{session}.jsonl"
-
-
-def talk(session: str, count: int, *, start: int = 0, **more: Any) -> list[dict[str, Any]]:
-    return [
-        record(f"the kettle number {n} of {session} boils over", uuid=f"{session}-{n}", **more)
-        for n in range(start, start + count)
-    ]
-
-
-def push(*options: str, name: str = NAME) -> dict[str, Any]:
-    ran = funes("push", name, "--json", *options)
-    assert ran.code == 0, ran.err
-    answer: dict[str, Any] = ran.json
-    return answer
 
 
 def test_a_first_publish_is_one_commit_that_the_reference_can_read(
@@ -90,3 +78,182 @@ def test_taken_back_sessions_are_in_no_file_and_not_sent_again(
     assert published.faults(base, stamp=STAMP) == []
     assert {row["session_id"] for row in published.rows_of(base)} == {"s1"}
     assert push()["state"] == "up_to_date"
+
+
+def test_a_dry_run_shows_what_would_leave_and_sends_nothing(hub: FakeHub, own_home: Path) -> None:
+    write(trace(own_home), talk("s1", 3))
+    write(trace(own_home, "s2"), talk("s2", 2))
+    index()
+    hub.add_repo(NAME)
+    asked = hub.during(lambda: None)
+    answer = push("--dry-run", "--texts")
+    assert answer["state"] == "would_push"
+    counts = {one["session_id"]: one["passages"] for one in answer["sessions"]}
+    assert counts == {"s1": 3, "s2": 2}
+    assert answer["size_bytes"] == sum(
+        len(share["text"]) for one in answer["sessions"] for share in one["shares"]
+    )
+    shown = funes("push", NAME, "--dry-run", "--texts").out
+    assert "the kettle number 1 of s2 boils over" in shown
+    asked = [one for one in hub.asked() if one.method not in ("GET", "HEAD")]
+    assert asked == []
+
+
+def test_names_of_homes_do_not_leave(hub: FakeHub, own_home: Path, tmp_path: Path) -> None:
+    munged = re.sub("[^A-Za-z0-9]", "-", str(own_home))
+    path = own_home / ".claude" / "projects" / f"{munged}-api" / "s1.jsonl"
+    write(path, talk("s1", 2, cwd=f"{own_home}/api"))
+    index()
+    hub.add_repo(NAME)
+    push()
+    base = hub.checkout(NAME, tmp_path / "out")
+    row = published.rows_of(base)[0]
+    assert row["source_path"] == "~/.claude/projects/~-api/s1.jsonl"
+    assert row["workdir"] == "~-api"
+    assert read_facts(base / "sessions.parquet").sessions["s1"].cwd == "~/api"
+    assert hub.holding(str(own_home), munged) == []
+
+
+def test_the_card_is_made_once_and_only_its_region_changes(
+    hub: FakeHub, own_home: Path, tmp_path: Path
+) -> None:
+    path = write(trace(own_home), talk("s1", 2))
+    index()
+    hub.add_repo(NAME)
+    push()
+    base = hub.checkout(NAME, tmp_path / "one")
+    card = (base / "README.md").read_text(encoding="utf-8")
+    assert "- funes\n" in card and "n<1K" in card
+    assert f"funes recall --memory {NAME}" in card and "| 2 | 1 |" in card
+    (base / "README.md").write_text(f"{card}\nOurs, since 2026.\n", encoding="utf-8")
+    hub.upload(NAME, base)
+    append(path, talk("s1", 1, start=2))
+    index()
+    push()
+    after = (hub.checkout(NAME, tmp_path / "two") / "README.md").read_text(encoding="utf-8")
+    assert "| 3 | 1 |" in after and after.endswith("Ours, since 2026.\n")
+    (base / "README.md").write_text("# Hands off\n", encoding="utf-8")
+    shutil.copytree(tmp_path / "two" / "chunks.lance", base / "chunks.lance", dirs_exist_ok=True)
+    hub.upload(NAME, base)
+    append(path, talk("s1", 1, start=3))
+    index()
+    push()
+    last = hub.checkout(NAME, tmp_path / "three") / "README.md"
+    assert last.read_text(encoding="utf-8") == "# Hands off\n"
+
+
+def test_a_memory_that_shares_nothing_is_asked_about(
+    hub: FakeHub, own_home: Path, tmp_path: Path, encode: Encode
+) -> None:
+    rows = published.talk("other", 4)
+    base = published.publish(tmp_path / "kb", rows, encode, stamp=STAMP)
+    head = hub.upload(NAME, base)
+    write(trace(own_home), talk("s1", 3))
+    index()
+    ran = push_ran()
+    assert ran.code == 2 and "--yes" in ran.err
+    assert hub.repo(NAME).branches["main"] == head
+    assert push("--yes")["chunks"] == 7
+    found = published.rows_of(hub.checkout(NAME, tmp_path / "out"))
+    assert [row["session_id"] for row in found[:4]] == ["other"] * 4
+
+
+@pytest.mark.parametrize("without", [(), published.LATER])
+def test_what_the_reference_published_is_added_to(
+    hub: FakeHub, own_home: Path, tmp_path: Path, encode: Encode, without: tuple[str, ...]
+) -> None:
+    rows = published.talk("other", 4)
+    base = published.publish(tmp_path / "kb", rows, encode, stamp=STAMP, without=without)
+    hub.upload(NAME, base)
+    write(trace(own_home), talk("s1", 3))
+    index()
+    push("--yes")
+    out = hub.checkout(NAME, tmp_path / "out")
+    found = published.rows_of(out)
+    assert len(found) == 7 and ("repo" in found[0]) == (not without)
+    if not without:
+        assert published.faults(out, stamp=STAMP) == []
+
+
+def test_vectors_of_another_model_do_not_mix(
+    hub: FakeHub, own_home: Path, tmp_path: Path, encode: Encode
+) -> None:
+    base = published.publish(tmp_path / "kb", published.talk("other", 4), encode)
+    head = hub.upload(NAME, base)
+    write(trace(own_home), talk("s1", 3))
+    index()
+    ran = push_ran("--yes")
+    assert ran.code == 1 and published.REFERENCE_STAMP in ran.err
+    assert hub.repo(NAME).branches["main"] == head
+
+
+def test_many_rows_without_an_index_bring_a_commit_of_its_own(
+    hub: FakeHub, own_home: Path, tmp_path: Path
+) -> None:
+    path = write(trace(own_home), talk("s1", 300))
+    index()
+    hub.add_repo(NAME)
+    push()
+    append(path, talk("s1", 500, start=300))
+    index()
+    commits = hub.during(lambda: push())
+    assert sum(1 for one in commits if "/commit/" in one.path) == 2
+    base = hub.checkout(NAME, tmp_path / "out")
+    assert published.faults(base, stamp=STAMP) == []
+    stats = lancedb.connect(base).open_table("chunks").list_indices()
+    assert {one.index_type: one.num_unindexed_rows for one in stats} == {"FTS": 0, "IvfPq": 0}
+    append(path, talk("s1", 1, start=800))
+    index()
+    assert not push()["reindexed"]
+    assert push("--force-reindex")["reindexed"]
+    assert push()["state"] == "up_to_date"
+
+
+def test_what_was_published_is_known_without_asking(
+    hub: FakeHub, own_home: Path, funes_home: Path
+) -> None:
+    write(trace(own_home), talk("s1", 3))
+    write(trace(own_home, "s2"), talk("s2", 3))
+    index()
+    hub.add_repo(NAME)
+    funes("curate", NAME, "--exclude", "s2")
+    assert push()["excluded"] == 1
+    assert holding(funes_home, ["s1"]) == (NAME,)
+    assert holding(funes_home, ["s2"]) == ()
+    told = funes("forget", "s1", "--dry-run", "--json").json
+    assert told["published"] == [NAME]
+
+
+def test_blocks_that_are_kept_back_stay(hub: FakeHub, own_home: Path, tmp_path: Path) -> None:
+    write(trace(own_home), talk("s1", 3))
+    index()
+    hub.add_repo(NAME)
+    shares = push("--dry-run")["sessions"][0]["shares"]
+    funes("curate", NAME, "--withhold", shares[1]["id"])
+    assert push()["own_blocks"] == 1
+    found = published.rows_of(hub.checkout(NAME, tmp_path / "out"))
+    assert [row["turn_uuid"] for row in found] == ["s1-0", "s1-2"]
+
+
+def test_a_bucket_is_published_to(s3: Way, own_home: Path, tmp_path: Path) -> None:
+    name = f"s3://{s3.server.bucket()}/kb"
+    path = write(trace(own_home), talk("s1", 3))
+    index()
+    assert push(name=name)["first"]
+    append(path, talk("s1", 2, start=3))
+    index()
+    assert push(name=name)["chunks"] == 5
+    assert push(name=name)["state"] == "up_to_date"
+    ran = funes("unpublish", "s1", name, "--yes", "--json")
+    assert ran.code == 0 and ran.json["left"] == 0
+
+
+def test_a_remote_memory_is_scanned(
+    hub: FakeHub, own_home: Path, tmp_path: Path, encode: Encode
+) -> None:
+    canary = Canary()
+    rows = [*published.talk("other", 2), published.row("other", 2, f"token={canary.value}")]
+    hub.upload(NAME, published.publish(tmp_path / "kb", rows, encode, stamp=STAMP))
+    ran = funes("scan", NAME)
+    assert ran.code == 2, ran.err
+    assert "session other" in ran.out and canary.secret not in ran.out + ran.err
