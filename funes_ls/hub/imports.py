@@ -183,15 +183,19 @@ class _Hub:
         return _Chosen(sha=listed.sha, files=files)
 
     def _parquet_of(self, listed: _Chosen) -> _Chosen:
-        """Return the Parquet files that hold traces, by the columns of the first of a folder."""
+        """Return the Parquet files that hold traces, by the columns of one of each main folder."""
         found = self._with(listed, _PARQUET).files
-        kept: dict[str, int] = {}
-        for folder in dict.fromkeys(name.rpartition("/")[0] for name in found):
-            names = [name for name in found if name.rpartition("/")[0] == folder]
-            first = _Chosen(sha=listed.sha, files={names[0]: found[names[0]]})
-            if _holds_traces(self.downloaded(first) / names[0]):
-                kept.update((name, found[name]) for name in names)
-        return _Chosen(sha=listed.sha, files=kept)
+        folders: dict[str, list[str]] = {}
+        for name in found:
+            folders.setdefault(name.partition("/")[0], []).append(name)
+        firsts = {names[0]: found[names[0]] for names in folders.values()}
+        if not firsts:
+            return _Chosen(sha=listed.sha, files={})
+        root = self.downloaded(_Chosen(sha=listed.sha, files=firsts))
+        kept = [
+            name for names in folders.values() if _holds_traces(root / names[0]) for name in names
+        ]
+        return _Chosen(sha=listed.sha, files={name: found[name] for name in kept})
 
     def _no_traces(self, main: _Chosen) -> UsageError:
         text = self._spec.text

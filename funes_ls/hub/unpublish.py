@@ -32,6 +32,10 @@ _HISTORY = (
     "Its history could not be dropped: older commits hold the sessions until you delete them."
 )
 _FILES = "Files that no commit names any more may stay there for a while, for who knows their hash."
+_BUCKET = (
+    "A bucket that keeps older versions of its files (versioning, soft deletion) holds them until "
+    "those are deleted, too."
+)
 _SECRETS = "If a secret was in them, change it where it is used."
 
 
@@ -111,6 +115,7 @@ def unpublish(
         answer.state = "unpublished"
         doubts = [] if answer.squashed else [_HISTORY]
         doubts += [_FILES] if answer.squashed and not answer.purged else []
+        doubts += [_BUCKET] if remote.spec.kind == "store" else []
         answer.note = " ".join([*doubts, _COPIES, _SECRETS])
         return answer
 

@@ -102,8 +102,7 @@ class Way:
         self._faults: list[Fault] = []
         self._lock = threading.Lock()
         handler = type("BoundHandler", (_Handler,), {"way": self})
-        self._proxy = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._proxy.daemon_threads = True
+        self._proxy = _Proxy(("127.0.0.1", 0), handler)
         self.url = f"http://127.0.0.1:{self._proxy.server_address[1]}"
         self._thread = threading.Thread(target=self._proxy.serve_forever, args=(0.02,), daemon=True)
 
@@ -174,6 +173,14 @@ class Way:
     def note(self, method: str, path: str, status: int, size: int) -> None:
         with self._lock:
             self.requests.append((method, path, status, size))
+
+
+class _Proxy(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def handle_error(self, *_: object) -> None:
+        """Pass over who hung up, or was killed."""
 
 
 class _Handler(BaseHTTPRequestHandler):

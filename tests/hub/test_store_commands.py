@@ -76,6 +76,7 @@ def test_a_memory_lives_in_a_bucket(
 
     ran = funes("unpublish", "s2", place, "--yes", "--json")
     assert ran.code == 0, ran.err
+    assert "versioning" in ran.json["note"]
     assert {row["session_id"] for row in rows_there(place, tmp_path)} == {"s1"}
     bucket = place.split("/")[2]
     listing = s3.server.ask("GET", f"/{bucket}?list-type=2")[1].decode()
