@@ -101,8 +101,8 @@ class Explain(Struct, frozen=True, kw_only=True):
         words_score: BM25 score, None without a rank.
         vector_score: Cosine, None when the chunk has no vector or the leg did not run.
         fused: The mix of both legs, in 0..1.
-        prior: Factor of the block type, for passing remarks of brevity, and beside an artefact of
-            sessions that touched none of its files.
+        prior: Factor of the block type, for passing remarks of brevity, of what the question names
+            (a time, an agent), and beside an artefact of sessions that touched none of its files.
         age: Factor of the age.
     """
 

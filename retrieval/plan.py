@@ -13,6 +13,7 @@ from funes_ls.retrieval.answers import RecallFilter, RecallRequest
 from funes_ls.retrieval.artefact import Inquiry, inquiry_of
 from funes_ls.retrieval.artefact_files import sessions_with
 from funes_ls.retrieval.limits import Limits
+from funes_ls.retrieval.preference import NONE, Preference, preference_of, within
 
 #: Tools whose short names may be meant as an inline filter.
 _INLINE_TOOLS = frozenset(
@@ -30,6 +31,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         text: The question without its inline filters; may be empty beside an artefact.
         inquiry: What an artefact asks.
         preferred: Sessions that touched the files it names.
+        preference: What the text names besides its subject.
         notes: What a person should know about how the question was understood.
     """
 
@@ -40,6 +42,12 @@ class Plan(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     inquiry: Inquiry | None = None
     preferred: frozenset[str] = frozenset()
+    preference: Preference = NONE
+
+    @property
+    def narrow(self) -> Limits | None:
+        """Return the limits of what is preferred, None when nothing is."""
+        return within(self.limits, self.preference)
 
     @property
     def meaning(self) -> str:
@@ -63,6 +71,11 @@ def plan(
     resolved = filters.resolve(wanted, memory, now_us=now_us, zone=zone)
     if resolved.note:
         notes.append(resolved.note)
+    preference = NONE
+    if inquiry is None and not resolved.limits.nothing:
+        preference = preference_of(text, wanted, memory.catalog, now_us=now_us, zone=zone)
+    if preference.note:
+        notes.append(preference.note)
     return Plan(
         request=request,
         text=text,
@@ -71,6 +84,7 @@ def plan(
         notes=tuple(notes),
         inquiry=inquiry,
         preferred=sessions_with(inquiry.files if inquiry else (), memory.catalog),
+        preference=preference,
     )
 
 

@@ -12,6 +12,7 @@ from funes_ls.retrieval.fold import Folded, fold
 from funes_ls.retrieval.fuse import Pool, Scores
 from funes_ls.retrieval.lineage import lineages_of
 from funes_ls.retrieval.plan import Plan
+from funes_ls.retrieval.preference import preference_factors, with_plain_answer
 from funes_ls.retrieval.prior import brevity_factors, prior_factors
 from funes_ls.retrieval.recency import age_factors
 from funes_ls.retrieval.rerank import Reranker
@@ -51,7 +52,8 @@ def ranked(
     prior *= brevity_factors([len(row.text) for row in rows])
     prior *= file_factors(rows, work.preferred)
     base = past_echoes(work.meaning, rows, with_context(rows, pool.fused[at] * prior))
-    order = np.argsort(-base, kind="stable")
+    favour = preference_factors(rows, work.preference)
+    order = np.argsort(-base * favour, kind="stable")
     lineages = lineages_of({row.session_id for row in rows}, memory.catalog)
     passages = fold([rows[index] for index in order], lineages)
     best = order[[passage.best for passage in passages]] if passages else order
@@ -62,11 +64,11 @@ def ranked(
         half_life_days=request.half_life_days,
         floor=request.age_floor,
     )
-    final = scores * age
+    favour = favour[best]
+    final = with_plain_answer(scores * age * favour, scores * age, favour)
+    prior = prior[best] * favour
     return [
-        _ranked(
-            passages[n], float(final[n]), _explain(pool, int(at[best[n]]), prior[best[n]], age[n])
-        )
+        _ranked(passages[n], float(final[n]), _explain(pool, int(at[best[n]]), prior[n], age[n]))
         for n in np.argsort(-final, kind="stable")
     ]
 

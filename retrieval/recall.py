@@ -17,11 +17,12 @@ from msgspec import Struct
 from funes_ls.indexer.errors import FunesError
 from funes_ls.indexer.memory import MemoryView
 from funes_ls.retrieval import bm25, vector
-from funes_ls.retrieval.confidence import WEAK, confidence
 from funes_ls.retrieval.answers import IsCancelled, RecallAnswer, RecallRequest, Scale, never
+from funes_ls.retrieval.confidence import WEAK, confidence
 from funes_ls.retrieval.fuse import Leg, mix
 from funes_ls.retrieval.hits import hits_of
 from funes_ls.retrieval.plan import Plan, plan
+from funes_ls.retrieval.preference import joined, lifted, opening
 from funes_ls.retrieval.query import MODEL_CHARS, shorten
 from funes_ls.retrieval.rank import ranked
 from funes_ls.retrieval.rerank import Reranker
@@ -203,10 +204,21 @@ def _words(work: Plan, memory: MemoryView, limit: int) -> "_Words":
     try:
         names = work.inquiry.names if work.inquiry is not None else ()
         leg = bm25.search_words(memory, work.text, work.limits, limit, names=names)
+        if work.narrow is not None:
+            leg = joined(leg, _preferred_words(work, memory, limit, leg))
     except _FAILURES as exc:
         _log.warning("the words leg failed: %s", type(exc).__name__)
         return _Words(leg=None, state="failed", limit=limit)
     return _Words(leg=leg, state="ran", limit=limit)
+
+
+def _preferred_words(work: Plan, memory: MemoryView, limit: int, plain: Leg) -> Leg:
+    """Return what words find of what the question prefers; of a session alone, its beginning."""
+    assert work.narrow is not None
+    sessions = work.preference.limits.session_ids
+    if work.preference.bare and sessions:
+        return opening(memory, min(sessions), score=_first(plain) or 1.0)
+    return lifted(bm25.search_words(memory, work.text, work.narrow, limit), plain)
 
 
 def vector_leg(
@@ -216,7 +228,10 @@ def vector_leg(
     if question.vector is None:
         return None, question.state
     try:
-        return vector.search_vectors(memory, question.vector, work.limits, limit), "ran"
+        leg = vector.search_vectors(memory, question.vector, work.limits, limit)
+        if work.narrow is not None:
+            leg = joined(leg, vector.search_vectors(memory, question.vector, work.narrow, limit))
+        return leg, "ran"
     except _FAILURES as exc:
         _log.warning("the vector leg failed: %s", type(exc).__name__)
         return None, "failed"
@@ -266,20 +281,21 @@ def _answer(
             cosines=legs.cosines,
             best=_best_of(work),
         )
-        passages = ranked(work, memory, pool, limit=limit, reranker=reranker)
+        looked_at = limit if work.narrow is None else len(pool.ids)
+        passages = ranked(work, memory, pool, limit=looked_at, reranker=reranker)
         clock.lap("rank")
         hits = hits_of(work, memory, passages)
         clock.lap("hits")
         if len(hits) >= work.request.k or limit >= _WIDEST or not legs.may_hold_more(limit):
             break
         limit *= _WIDER
-    return RecallAnswer(
     sure = None
     if legs.states["vector"] != "pending":  # else the answer that says all this comes next
         rows = [passage.row for passage in passages]
         hits = with_revisits(hits, rows, memory, memory_name=work.request.memory_name)
         sure = confidence(work.text, hits, memory) if work.inquiry is None else None
         clock.lap("marks")
+    return RecallAnswer(
         memory=work.request.memory_name,
         generation=memory.generation,
         note=" ".join([*work.notes, *_leg_notes(memory, question, legs.states)]),
@@ -287,9 +303,9 @@ def _answer(
         hits=hits,
         timings_ms=clock.total(),
         asked=work.inquiry.asked if work.inquiry is not None else None,
-    )
         confidence=sure,
         weak=bool(hits) and sure is not None and sure < WEAK,
+    )
 
 
 def _best_of(work: Plan) -> tuple[float, float] | None:

@@ -1,7 +1,7 @@
 """Reads the words of `--since` and `--until`: dates, times and relative spans."""
 
 import re
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from funes_ls.indexer.errors import UsageError
 
@@ -65,6 +65,16 @@ def moment_of(text: str, flag: str, *, now_us: int, zone: tzinfo | None = None) 
     return _span(text, flag, now_us, zone)[0]
 
 
+def day_of(now_us: int, zone: tzinfo | None) -> date:
+    """Return the day that a moment falls on in a zone, None for the machine's."""
+    return (_EPOCH + timedelta(microseconds=now_us)).astimezone(zone).date()
+
+
+def days_us(day: date, zone: tzinfo | None) -> int:
+    """Return the first microsecond of a day in a zone, in UTC."""
+    return _us(datetime(day.year, day.month, day.day), zone)
+
+
 def _span(text: str, flag: str, now_us: int, zone: tzinfo | None) -> tuple[int, int]:
     """Return the first microsecond of what `text` names and the first one after it."""
     word = text.strip()
@@ -85,8 +95,7 @@ def _relative(word: str, now_us: int, zone: tzinfo | None) -> tuple[int, int] | 
     if word == "now":
         return now_us, now_us + 1
     if word in _DAY_WORDS:
-        now = (_EPOCH + timedelta(microseconds=now_us)).astimezone(zone)
-        day = now.date() - timedelta(days=_DAY_WORDS[word])
+        day = day_of(now_us, zone) - timedelta(days=_DAY_WORDS[word])
         return _days(day.year, day.month, day.day, zone)
     found = _SPAN.fullmatch(word)
     unit = _UNITS.get(found.group(2)) if found else None
@@ -97,10 +106,10 @@ def _relative(word: str, now_us: int, zone: tzinfo | None) -> tuple[int, int] | 
 
 
 def _absolute(word: str, zone: tzinfo | None) -> tuple[int, int] | None:
-    date = _DATE.fullmatch(word)
-    if date is not None:
-        year, month = _known_year(int(date.group(1))), int(date.group(2))
-        return _days(year, month, int(date.group(3)) if date.group(3) else None, zone)
+    found = _DATE.fullmatch(word)
+    if found is not None:
+        year, month = _known_year(int(found.group(1))), int(found.group(2))
+        return _days(year, month, int(found.group(3)) if found.group(3) else None, zone)
     moment = datetime.fromisoformat(word)
     moment = moment.replace(year=_known_year(moment.year))
     start = _us(moment, zone)
