@@ -201,15 +201,14 @@ class Redactor:
             raise ScannerError(f"It failed over a text ({type(exc).__name__}).") from None
         if not found:
             return
-        ascii_only = len(body) == len(text)
+        places = None if len(body) == len(text) else _places(body, found)
         for one in found:
             start, end = one.location["start_offset"], one.location["end_offset"]
             rule = one.rule_id.removeprefix("custom.")
             if self.is_name(rule) or not 0 <= start < end <= len(body):
                 continue
-            if not ascii_only:
-                head = body[:start].decode("utf-8", "ignore")
-                start, end = len(head), len(head) + len(body[start:end].decode("utf-8", "ignore"))
+            if places is not None:
+                start, end = places[start], places[end]
             yield from _judged(text, start, end, rule, one.secret)
 
     @staticmethod
@@ -226,6 +225,17 @@ class Redactor:
         for name, (text, secret) in _canaries().items():
             if secret in self.text(text).text:
                 raise ScannerError(f"It does not find what it must find: {name}.")
+
+
+def _places(body: bytes, found: Iterable[Any]) -> dict[int, int]:
+    """Return which character each end of a finding is, in one pass over the bytes."""
+    wanted = {one.location[name] for one in found for name in ("start_offset", "end_offset")}
+    places, at, characters = {}, 0, 0
+    for offset in sorted(wanted):
+        if offset <= len(body):
+            characters += len(body[at:offset].decode("utf-8", "ignore"))
+            places[offset], at = characters, offset
+    return places
 
 
 def _judged(text: str, start: int, end: int, rule: str, secret: str) -> Iterator[Span]:

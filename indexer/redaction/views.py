@@ -6,25 +6,32 @@ string is put together from two.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 
+#: The characters in front let the search pass over all others quickly.
 _ESCAPES = re.compile(
-    r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)"
-    r"|(?<!\\)\\+(?:u[0-9a-fA-F]{4}|[\"'/nrt])"
-    r"|\x00|&(?:quot|apos|amp|#34|#39|#x27);|%(?:3[ADad]|2[267BbFf]|40)|\u200b|\ufeff|\u00ad"
+    r"[\x1b\\\x00&%\u200b\ufeff\u00ad](?:"
+    r"(?<=\x1b)(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\))"
+    r"|(?<=\\)(?<!\\\\)\\*(?:u[0-9a-fA-F]{4}|[\"'/nrt])"
+    r"|(?<=&)(?:quot|apos|amp|#34|#39|#x27);|(?<=%)(?:3[ADad]|2[267BbFf]|40)"
+    r"|(?<=[\x00\u200b\ufeff\u00ad]))"
 )
+#: With which they begin, beside what is no ASCII.
+_BEGINNINGS = "\\\x1b\x00&%"
 _SPACES = {"n": "\n", "r": "\r", "t": "\t"}
 _ENTITIES = {"&quot;": '"', "&#34;": '"', "&apos;": "'", "&#39;": "'", "&#x27;": "'", "&amp;": "&"}
 #: A wrapped line, or two strings put together. Which of them part a token is looked at afterwards.
 _RUN = r"[A-Za-z0-9_+/=.~!@#%^&*-]"
-#: Each way begins with a character of its own, so that most of a text is passed over quickly.
 _JOINS = re.compile(
-    rf"[\"'`](?<={_RUN}{{6}}.)[ \t]*(?:\+|\.|\\|\|\||&|,)?[ \t]*(?:\r?\n)?[ \t]*(?:\+|\.|&)?"
+    r"[\"'`\n\r\\](?:"
+    rf"(?<={_RUN}{{6}}[\"'`])[ \t]*(?:\+|\.|\\|\|\||&|,)?[ \t]*(?:\r?\n)?[ \t]*(?:\+|\.|&)?"
     r"[ \t]*[bfru]?[\"'`](?=[\w+/.=~!@#%^&*-]{4})"
-    rf"|(?:\n(?<={_RUN}{{6}}\n)|\r\n(?<={_RUN}{{6}}\r\n)|\\\n(?<={_RUN}{{6}}\\\n))"
-    r"[ \t]*(?:[+>|][ \t]?|\d+(?:→|\t|:[ \t]?))?[ \t]*(?=[A-Za-z0-9_+/=.-]{6})"
+    rf"|(?:(?<={_RUN}{{6}}\n)|(?<={_RUN}{{6}}[\r\\])\n)"
+    r"[ \t]*(?:[+>|][ \t]?|\d+(?:→|\t|:[ \t]?))?[ \t]*(?=[A-Za-z0-9_+/=.-]{6}))"
 )
 _RUN_BACK = re.compile(rf"{_RUN}*")
+_DIGIT, _LETTER = re.compile(r"\d"), re.compile(r"[A-Za-z]")
 _RUN_AFTER = re.compile(r"[A-Za-z0-9_+/=.~-]*")
 #: How tokens begin that tell what they are; any word may be the rest of one.
 _KNOWN = re.compile(
@@ -35,36 +42,36 @@ _KNOWN = re.compile(
 _LEAST, _AROUND = 6, 400
 
 
+Piece = tuple[int, int, str]
+
+
 class View:
-    """A text with pieces replaced, and where each character of it came from."""
+    """A text with pieces replaced, and where each character of it came from.
+
+    Where that was is made out when it is first asked: most views hold nothing.
+    """
 
     def __init__(
-        self, text: str, pieces: Iterable[tuple[int, int, str]], *, offset: int = 0
+        self, text: str, pieces: Callable[[], Iterable[Piece]], *, offset: int = 0
     ) -> None:
-        """Replace pieces (start, end, what instead), in order."""
-        parts: list[str] = []
-        self._at: list[int] = [0]
-        self._from: list[int] = [offset]
-        self._len: list[int] = [0]
-        position, length = 0, 0
-        for start, end, instead in pieces:
-            parts += [text[position:start], instead]
-            length += start - position
-            if instead:
-                self._note(length, start + offset, end - start)
-            length += len(instead)
-            self._note(length, end + offset, 0)
-            position = end
-        parts.append(text[position:])
-        self.text = "".join(parts)
+        """Keep what a text has become.
 
-    def _note(self, at: int, origin: int, size: int) -> None:
-        self._at.append(at)
-        self._from.append(origin)
-        self._len.append(size)
+        Args:
+            text: With its pieces replaced.
+            pieces: Returns them: start and end in what it was, what stands instead; in order.
+            offset: Of what it was.
+        """
+        self.text = text
+        self._pieces = pieces
+        self._offset = offset
+        self._at: list[int] = []
+        self._from: list[int] = []
+        self._len: list[int] = []
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
         """Return where a span of the view stands in the text."""
+        if not self._at:
+            self._make_out()
         first = bisect_right(self._at, start) - 1
         last = bisect_right(self._at, end - 1) - 1
         size = self._len[last] or 1
@@ -73,15 +80,37 @@ class View:
             self._from[last] + (0 if self._len[last] else end - 1 - self._at[last]) + size,
         )
 
+    def _make_out(self) -> None:
+        self._note(0, self._offset, 0)
+        position = length = 0
+        for start, end, instead in self._pieces():
+            length += start - position
+            if instead:
+                self._note(length, start + self._offset, end - start)
+            length += len(instead)
+            self._note(length, end + self._offset, 0)
+            position = end
+
+    def _note(self, at: int, origin: int, size: int) -> None:
+        self._at.append(at)
+        self._from.append(origin)
+        self._len.append(size)
+
 
 def plain(text: str) -> View | None:
     """Return the text without colours and escapes; None where it has none."""
-    if "\\" not in text and "\x1b" not in text and _ESCAPES.search(text) is None:
-        return None
-    pieces = [(found.start(), found.end(), _meant(found[0])) for found in _ESCAPES.finditer(text)]
-    return View(text, pieces) if pieces else None
+    if text.isascii() and not any(char in text for char in _BEGINNINGS):
+        return None  # looking for each is quicker than looking for all of them
+    shown, count = _ESCAPES.subn(lambda found: _meant(found[0]), text)
+    return View(shown, lambda: _escapes(text)) if count else None
 
 
+def _escapes(text: str) -> Iterator[Piece]:
+    for found in _ESCAPES.finditer(text):
+        yield found.start(), found.end(), _meant(found[0])
+
+
+@lru_cache(maxsize=4096)
 def _meant(escape: str) -> str:
     if escape[0] == "\\":
         name = escape.lstrip("\\")
@@ -96,7 +125,7 @@ def _meant(escape: str) -> str:
 
 def joined(text: str) -> Iterator[View]:
     """Yield pieces of the text in which what a wrap or a concatenation parts is put together."""
-    group: list[tuple[int, int, str]] = []
+    group: list[Piece] = []
     reach = -1
     for found in _JOINS.finditer(text):
         start, end = found.span()
@@ -111,12 +140,16 @@ def joined(text: str) -> Iterator[View]:
         yield _window(text, group)
 
 
-def _window(text: str, joins: list[tuple[int, int, str]]) -> View:
+def _window(text: str, joins: list[Piece]) -> View:
     start = max(0, joins[0][0] - _AROUND)
     end = min(len(text), joins[-1][1] + _AROUND)
-    return View(
-        text[start:end], [(a - start, b - start, instead) for a, b, instead in joins], offset=start
-    )
+    parts, position = [], start
+    for a, b, _ in joins:
+        parts.append(text[position:a])
+        position = b
+    parts.append(text[position:end])
+    pieces = [(a - start, b - start, instead) for a, b, instead in joins]
+    return View("".join(parts), lambda: pieces, offset=start)
 
 
 def _parts_a_token(text: str, start: int, end: int) -> bool:
@@ -135,6 +168,4 @@ def _parts_a_token(text: str, start: int, end: int) -> bool:
 
 
 def _is_dense(run: str) -> bool:
-    has_digit = any(char.isdigit() for char in run)
-    has_letter = any(char.isalpha() for char in run)
-    return has_letter and has_digit
+    return _DIGIT.search(run) is not None and _LETTER.search(run) is not None
