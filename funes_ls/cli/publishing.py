@@ -78,8 +78,8 @@ def bind(agent: str, spec: "MemorySpec | None") -> list[str]:
         return [f"Its sessions are no longer published to {before}."] if before else []
     binding.bind(home, agent, spec.text)
     return [
-        f"When its sessions begin and end, what {spec.text} lacks of the local memory is published "
-        f"there; `funes push {spec.text} --dry-run` shows what that is."
+        f"Once you have run `funes push {spec.text}` (`--dry-run` shows what would leave), what is "
+        "new is published there whenever a session begins or ends."
     ]
 
 

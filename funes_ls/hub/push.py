@@ -48,7 +48,8 @@ class PushRequest(Struct, frozen=True, kw_only=True):
         create: Make the memory, private, where there is none.
         force_reindex: Have the indexes over there cover every row, also with nothing new.
         patient: Wait for another push of this machine.
-        only_new: Ask nothing of the network when nothing has come since the last push.
+        only_new: For a push that nobody watches: publish only where somebody has done so by hand
+            before, and ask nothing of the network when nothing has come since then.
     """
 
     dry_run: bool = False
@@ -63,7 +64,8 @@ class PushAnswer(Struct, kw_only=True):
     """What has left, or would.
 
     Attributes:
-        state: `pushed`, `would_push`, `up_to_date`, or `declined`: not the memory that was meant.
+        state: `pushed`, `would_push`, `up_to_date`, `declined`: not the memory that was meant, or
+            `not_begun`: nobody has published there by hand yet.
         revision: Where the memory stands now.
         chunks: It holds so many now; before, of a dry run.
         sessions: Of which something went.
@@ -158,7 +160,7 @@ class _Push:
         self.decisions: Decisions = read_decisions(home, self.spec)
 
     def result(self, is_meant: Meant, cancelled: Cancelled) -> PushAnswer:
-        if self.request.only_new and self._is_old():
+        if self.request.only_new and self._is_settled():
             return self.answer
         head = self._head()
         known = self._known(head)
@@ -194,11 +196,14 @@ class _Push:
         self._reindex(known)
         return self.answer
 
-    def _is_old(self) -> bool:
-        """Tell whether the memory held every row that may go when it was last published to."""
+    def _is_settled(self) -> bool:
+        """Tell whether nothing was published by hand yet, or all that may go is there already."""
         receipt = receipts.read_receipt(self.home, self.spec)
-        ids = receipts.known_ids(self.home, self.spec, receipt) if receipt is not None else None
-        if receipt is None or ids is None:
+        if receipt is None:
+            self.answer.state = "not_begun"
+            return True
+        ids = receipts.known_ids(self.home, self.spec, receipt)
+        if ids is None:
             return False
         self.answer.chunks = receipt.rows
         going = choice(self.decisions, self.view.catalog.sessions()).going
