@@ -11,15 +11,74 @@ from funes_ls.render import counted
 if TYPE_CHECKING:
     from funes_ls.indexer.model import Problem
     from funes_ls.protocol import MemoriesAnswer
+    from funes_ls.remote_status import RemoteState
     from funes_ls.retrieval.sessions import SessionsAnswer
     from funes_ls.service import Status
 
 _TITLE_CHARS = 60
+_PLACES = {"hub": "on the Hub", "store": "in an object store"}
 _MOST_RULES = 8
 
 
 def status_text(status: "Status") -> str:
     """Return the state of a memory; lines that have nothing to say are left out."""
+    if status.remote is not None:
+        return _remote_text(status)
+    return _own_text(status)
+
+
+def _remote_text(status: "Status") -> str:
+    """Return what is here of a memory elsewhere, what is to go there, and how the local one is."""
+    remote = status.remote
+    assert remote is not None
+    name = render.safe(status.memory)
+    lines = [f"memory    {name} ({_PLACES.get(remote.kind, remote.kind)})"]
+    if status.state in ("ready", "empty"):
+        harnesses = ", ".join(f"{one} {count:,}" for one, count in status.harnesses.items())
+        lines += [
+            f"sessions  {status.sessions:,}{f' ({render.safe(harnesses)})' if harnesses else ''}",
+            f"chunks    {status.chunks:,}",
+            f"model     {render.safe(status.model) or 'not said'}",
+        ]
+    else:
+        lines.append(f"state     {status.state}")
+    if remote.project:
+        lines.append(f"project   {render.safe(remote.project)}: only its sessions go there")
+    if remote.pending_review:
+        lines.append(
+            f"review    {counted(remote.pending_review, 'session')} to decide on; "
+            f"`funes curate {name}`"
+        )
+    lines += _push_lines(status.remote, name)
+    if status.note:
+        lines.append(status.note)
+    if status.local is not None:
+        lines += ["", _own_text(status.local)]
+    return "\n".join(lines)
+
+
+def _push_lines(remote: "RemoteState | None", name: str) -> list[str]:
+    assert remote is not None
+    if remote.pushed_us is None:
+        return [f"pushed    never from here; `funes push {name}`"]
+    said = {
+        "current": "holds all that may go there",
+        "pending": f"{remote.to_push:,} of {counted(remote.may_go, 'session')} to go; "
+        f"`funes push {name}`",
+    }.get(remote.coverage, "whether all is there is not known")
+    lines = [f"pushed    {format_us(remote.pushed_us)} ({_ago(remote.pushed_us)} ago); {said}"]
+    if remote.unindexed:
+        lines.append(f"unindexed {counted(remote.unindexed, 'row')} there, as of the last push")
+    if remote.withheld:
+        lines.append(f"withheld  {rules_text(remote.withheld)}: secrets, which stayed here")
+    return lines
+
+
+def _ago(at_us: int) -> str:
+    return age_text(max(0, time.time_ns() // 1000 - at_us) // 1_000_000)
+
+
+def _own_text(status: "Status") -> str:
     if status.state == "missing":
         return f"{status.note}\n`funes index` reads the sessions your agents left on this machine."
     harnesses = ", ".join(f"{name} {count:,}" for name, count in status.harnesses.items())
@@ -44,8 +103,8 @@ def status_text(status: "Status") -> str:
     if status.problems:
         lines.append(f"problems  {status.problems:,}; `funes status --problems` lists them")
     if status.last_indexed_us is not None:
-        age_s = max(0, time.time_ns() // 1000 - status.last_indexed_us) // 1_000_000
-        lines.append(f"indexed   {format_us(status.last_indexed_us)} ({age_text(age_s)} ago)")
+        at_us = status.last_indexed_us
+        lines.append(f"indexed   {format_us(at_us)} ({_ago(at_us)} ago)")
     return "\n".join([*lines, *([status.note] if status.note else [])])
 
 

@@ -20,7 +20,7 @@ _NO_SETTINGS = ("FUNES_HOME", "FUNES_RULES_CACHE", "FUNES_SHARED", "FUNES_TEST_M
 _MEMORY_FILES = ("chunks.lance", "catalog.db", "memory", "_versions")
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 #: Fields of answers whose keys are data, not names.
-_MAPPINGS = {"harnesses", "legs", "timings_ms", "troubled", "counts", "redacted"}
+_MAPPINGS = {"harnesses", "legs", "timings_ms", "troubled", "counts", "redacted", "withheld"}
 
 
 def prepared(method: str, params: Params, env: Mapping[str, str], *, warn: Warn) -> Params:

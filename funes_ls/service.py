@@ -16,17 +16,17 @@ from funes_ls.artefact_input import artefact_of
 from funes_ls.blame_answer import blame
 from funes_ls.file_answers import related
 from funes_ls.forgetting import forget
-from funes_ls.hub.spec import parse_spec
+from funes_ls.hub.spec import MemorySpec, parse_spec
 from funes_ls.index_run import IndexReport, IndexRequest, run_index
 from funes_ls.indexer import excluded
-from funes_ls.indexer.catalog import Source, now_us
-from funes_ls.indexer.errors import BackendError, FunesError, MemoryStateError
+from funes_ls.indexer.catalog import Session, Source, now_us
+from funes_ls.indexer.errors import BackendError, FunesError, MemoryStateError, UsageError
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import HARNESSES, Problem
 from funes_ls.indexer.redaction import record
 from funes_ls.indexer.repos import repo_of
 from funes_ls.indexer.settings import Settings, check_setting
-from funes_ls.memories import Memories, Origin, memory_path
+from funes_ls.memories import Memories, Origin
 from funes_ls.protocol import (
     FilterParams,
     GetParams,
@@ -37,6 +37,7 @@ from funes_ls.protocol import (
     StatusParams,
     session_filters,
 )
+from funes_ls.remote_status import RemoteState, known_names, remote_infos, remote_state
 from funes_ls.retrieval.answers import (
     GetAnswer,
     IsCancelled,
@@ -76,7 +77,8 @@ class Status(Struct, frozen=True, kw_only=True):
     """What a memory holds; `funes status --json` prints it.
 
     Attributes:
-        state: `ready`, `empty`, `missing`, or `locked` while it is being made ready.
+        state: `ready`, `empty`, `missing`, or `locked` while it is being made ready; of a memory
+            elsewhere also why it cannot be read, such as `offline`, or `fetching`.
         model: Stamp of its vectors, "" while it has none.
         generation: Grows with every change.
         turns: Distinct turns: copies that a resumed or forked session holds count once.
@@ -89,6 +91,8 @@ class Status(Struct, frozen=True, kw_only=True):
         redacted: Secrets that were taken out, by rule; never what they were.
         scrub_due: Whether rows are stored that were read with older rules for secrets, or none.
         excluded: Traces that are kept out.
+        remote: Of a memory elsewhere, what it and this machine have of one another.
+        local: Of a memory elsewhere, how the local one is.
     """
 
     memory: str
@@ -111,6 +115,8 @@ class Status(Struct, frozen=True, kw_only=True):
     scrub_due: bool = False
     excluded: int = 0
     note: str = ""
+    remote: RemoteState | None = None
+    local: "Status | None" = None
 
 
 def recall(
@@ -353,10 +359,22 @@ def get(params: GetParams, memories: Memories) -> GetAnswer:
 
 
 def memories_of(memories: Memories) -> MemoriesAnswer:
-    """Return the memories there are: the home's own, and the one the settings name."""
+    """Return the memories this home has to do with, and how they are."""
     settings = memories.settings
-    names = list(dict.fromkeys(("local", settings.memory or "local")))
-    return MemoriesAnswer(memories=tuple(_memory_info(name, memories) for name in names))
+    names = known_names(settings)
+    specs = {name: spec for name in names if (spec := _spec_of(name, settings)) is not None}
+    elsewhere = remote_infos((one for one in specs.values() if one.is_remote), settings)
+    found = {one.name: one for one in elsewhere}
+    return MemoriesAnswer(
+        memories=tuple(found.get(name) or _memory_info(name, memories) for name in names)
+    )
+
+
+def _spec_of(name: str, settings: Settings) -> MemorySpec | None:
+    try:
+        return parse_spec(name, settings)
+    except UsageError:
+        return None
 
 
 def _memory_info(name: str, memories: Memories) -> MemoryInfo:
@@ -401,31 +419,58 @@ def status(memories: Memories, *, memory: str = "") -> Status:
     Raises:
         MemoryStateError: it is damaged or of a newer format.
     """
-    spec = _named(memory, memories)
-    path = memory_path(memories.settings, spec)
+    settings = memories.settings
+    spec = parse_spec(_named(memory, memories), settings)
+    if spec.path is None:
+        return _remote_status(spec, memories)
     try:
         # Whole: the model is a mark of the vectors.
-        with memories.reading(spec, whole=True) as opened:
-            return _status(opened, path, spec, memories.settings)
+        with memories.reading(spec.text, whole=True) as opened:
+            return _status(opened, spec.path, spec, settings)
     except MemoryStateError as exc:
         if exc.kind not in ("missing", "locked"):
             raise
-        return Status(
-            memory=spec or "local",
-            path=str(path),
-            state=exc.kind,
-            redaction=memories.settings.redaction,
-            note=str(exc),
-        )
+        return _unread(spec, settings, exc, path=str(spec.path))
 
 
-def _status(memory: Memory, path: Path, spec: str, settings: Settings) -> Status:
+def _remote_status(spec: MemorySpec, memories: Memories) -> Status:
+    """Return what is here of a memory elsewhere, and how the local one is."""
+    settings = memories.settings
+    local, sessions_here = _local_status(memories)
+    state, trouble = remote_state(spec, settings.home, sessions_here)
+    origin = Origin(falls_back=False)
+    try:
+        with memories.reading(spec.text, whole=True, origin=origin) as opened:
+            found = _status(opened, opened.base, spec, settings)
+    except (MemoryStateError, BackendError) as exc:
+        found = _unread(spec, settings, exc, path=spec.text)
+    note = " ".join(part for part in (origin.note, found.note, trouble) if part)
+    return replace(found, remote=state, local=local, note=note)
+
+
+def _local_status(memories: Memories) -> tuple[Status, list[Session] | None]:
+    settings = memories.settings
+    spec = parse_spec("local", settings)
+    try:
+        with memories.reading("local", whole=True) as opened:
+            return _status(opened, settings.memory_dir, spec, settings), opened.catalog.sessions()
+    except (MemoryStateError, BackendError) as exc:
+        return _unread(spec, settings, exc, path=str(settings.memory_dir)), None
+
+
+def _unread(spec: MemorySpec, settings: Settings, exc: FunesError, *, path: str) -> Status:
+    return Status(
+        memory=spec.text, path=path, state=exc.kind, redaction=settings.redaction, note=str(exc)
+    )
+
+
+def _status(memory: Memory, path: Path, spec: MemorySpec, settings: Settings) -> Status:
     state = memory.state()
     sessions = memory.catalog.sessions()
     chunks = state.embedded + state.words_only
     harnesses = Counter(session.harness or "other" for session in sessions)
     return Status(
-        memory=spec or "local",
+        memory=spec.text,
         path=str(path),
         state="ready" if chunks else "empty",
         model=state.stamp,
@@ -442,7 +487,7 @@ def _status(memory: Memory, path: Path, spec: str, settings: Settings) -> Status
         size_bytes=sum(file.stat().st_size for file in path.rglob("*") if file.is_file()),
         redaction=settings.redaction,
         redacted=record.counts(memory.catalog),
-        scrub_due=spec in ("", "local") and record.wants_scrub(memory.catalog),
+        scrub_due=spec.kind == "local" and record.wants_scrub(memory.catalog),
         excluded=excluded.count(memory.catalog),
         note=" ".join(state.notes),
     )

@@ -120,7 +120,7 @@ def _by_scheme(scheme: str, rest: str, shown: str) -> MemorySpec:
         text = f"{scheme}://{bucket}/{folder}" if folder else f"{scheme}://{bucket}"
         return MemorySpec(text=text, kind="store", prefix=folder)
     known = ("hf", *STORES, "db")
-    near = difflib.get_close_matches(scheme, known, n=1)
+    near = difflib.get_close_matches(scheme, known, n=1, cutoff=0.5)
     meant = f"Did you mean {near[0]}://…? " if near else ""
     listed = ", ".join(f"{name}://" for name in known)
     raise _unknown(shown, f"{meant}A memory elsewhere starts with {listed}.")
