@@ -41,7 +41,7 @@ _MANY = 1000
 _PAGE_ROWS = 2048
 #: What an open table may keep of indexes, and of versions: each one that is written is kept until
 #: there is no more room, and by itself lancedb gives them 7 GB.
-_INDEX_CACHE_BYTES, _METADATA_CACHE_BYTES = 64 << 20, 16 << 20
+_INDEX_CACHE_BYTES, _METADATA_CACHE_BYTES = 16 << 20, 4 << 20
 #: Rows from which an index beats a scan of the ids.
 _INDEXED_FROM = 50_000
 

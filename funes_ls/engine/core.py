@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from funes_ls import __version__, protocol
 from funes_ls.engine.address import RECORD, read_address, run_dir
 from funes_ls.engine.indexing import Indexing
-from funes_ls.indexer.memory_freed import give_back
+from funes_ls.indexer.memory_freed import give_back, let_files_go
 from funes_ls.indexer.settings import ENV_KEYS, QUESTION_FIELDS, Settings, load_settings
 from funes_ls.memories import KeptOpen
 
@@ -153,6 +153,7 @@ class Core:
         elif now - self._worked_at >= _QUIET_S and self._gave_back_at < self._worked_at:
             self._gave_back_at = now
             give_back()
+            let_files_go()
 
     def _is_lost(self) -> bool:
         """Return whether no front finds this engine any more: its home was deleted or moved."""

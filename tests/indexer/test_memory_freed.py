@@ -1,8 +1,10 @@
 """What was freed goes back to the system."""
 
+import os
 import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ pytestmark = pytest.mark.skipif(
 
 RESIDENT = """
 import sys
+from pathlib import Path
 from funes_ls.indexer.memory_freed import give_back, hold_little_back
 
 def resident_mb():
@@ -59,3 +62,26 @@ def test_large_buffers_go_back_by_themselves() -> None:
     end = "before = resident_mb(); work(); print(resident_mb() - before)"
     assert left_mb(LARGE, end) > 40
     assert left_mb(LARGE, "hold_little_back()", end) < 10
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+def test_files_that_are_mapped_to_be_read_go_back_and_can_be_read_again(tmp_path: Path) -> None:
+    data = os.urandom(1 << 20) * 64
+    (tmp_path / "words").write_bytes(data)
+    program = f"""
+import mmap
+from funes_ls.indexer.memory_freed import let_files_go
+
+with open({str(tmp_path / "words")!r}, "r+b") as file:
+    words = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    own = mmap.mmap(file.fileno(), 4096, access=mmap.ACCESS_COPY)
+own[:4] = b"mine"  # is in no file
+before = resident_mb()
+first = sum(words[at] for at in range(0, len(words), 4096))
+assert resident_mb() - before > 50
+let_files_go()
+print(resident_mb() - before)
+assert sum(words[at] for at in range(0, len(words), 4096)) == first
+assert own[:4] == b"mine"
+"""
+    assert left_mb(program) < 10
