@@ -133,8 +133,8 @@ def _hit_text(hit: "Hit", *, explain: bool) -> str:
     session = safe(hit.session_id)
     turn = shlex.quote(safe(hit.turn_uuid)) if hit.turn_uuid else "''"
     lines = [
-        f"[{safe(hit.ts)}] {hit.harness or '-'} {place}/{session[:_SHORT_ID]} {hit.block_type}"
-        f"  score={hit.score:.3f}",
+        f"[{safe(hit.ts)}] {safe(hit.harness) or '-'} {place}/{session[:_SHORT_ID]} "
+        f"{safe(hit.block_type)}  score={hit.score:.3f}",
         f"  → get {shlex.quote(session)} {turn}{suffix}",
     ]
     if explain:
@@ -145,7 +145,7 @@ def _hit_text(hit: "Hit", *, explain: bool) -> str:
     if hit.revisited:
         lines.append(_revisit_text(hit.revisited, suffix))
     lines += [
-        f"  ~ [{near.role} {near.block_type} seq{near.seq}] {_one_line(near.text)}"
+        f"  ~ [{safe(near.role)} {safe(near.block_type)} seq{near.seq}] {_one_line(near.text)}"
         for near in hit.neighbors
     ]
     return "\n".join([*lines, "---", ""])

@@ -45,7 +45,7 @@ def terminal_width(columns: str | None) -> int:
 
 def _turn_lines(turn: "TurnView", *, color: bool, width: int, highlight: str) -> Iterator[str]:
     when = safe(turn.ts)[:16].replace("T", " ")
-    yield _dim(f"── {when} · {turn.role} ──", color)
+    yield _dim(f"── {when} · {safe(turn.role)} ──", color)
     for block in turn.blocks:
         if block.block_type in ("tool_use", "tool_result"):
             yield from _tool_lines(block, color=color, width=width)
@@ -60,11 +60,12 @@ def _dim(text: str, color: bool) -> str:
 
 def _tool_lines(block: "TurnBlock", *, color: bool, width: int) -> Iterator[str]:
     body = _LABEL.sub("", safe(block.text), count=1)
-    name = block.tool_name or "tool"
+    name = safe(block.tool_name or "tool")
     if block.block_type == "tool_result":
         yield "  " + _dim(_cut(f"{name} ⇒ {' '.join(body.split())}", width - 2), color)
         return
-    target, payload = _tool_call(body)
+    # Anew: arguments may spell out as escapes what a terminal would obey.
+    target, payload = (safe(part) for part in _tool_call(body))
     yield "  " + _dim(_cut(f"{name} {target}".rstrip(), width - 2), color)
     lines = payload.splitlines()
     for line in lines[:_PAYLOAD_LINES]:

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import lancedb
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from funes_ls.indexer import memory_pinned
@@ -10,7 +12,7 @@ from funes_ls.indexer.dataset import open_dataset
 from funes_ls.indexer.lexical import LexicalQuery
 from funes_ls.indexer.memory import Memory, Pinned, open_snapshot, take_in_snapshot
 from funes_ls.indexer.memory_pinned import open_pinned, tamed
-from tests.hub.published import Encode, extend, publish, row, rows_of, talk
+from tests.hub.published import Encode, extend, publish, row, rows_of, schema, talk
 
 
 def snapshot(base: Path, tmp_path: Path, revision: str, **more: object) -> Pinned:
@@ -139,3 +141,29 @@ def test_rows_that_lack_things_are_read(tmp_path: Path, encode: Encode) -> None:
     with open_snapshot(snapshot(base, tmp_path, "one")) as memory:
         assert memory.state().words == 6
         assert len(rows_of(base)) == 6
+
+
+def test_vectors_that_are_none_or_no_unit_vectors_win_nothing(
+    tmp_path: Path, encode: Encode
+) -> None:
+    rows = talk("alpha", 6)
+    columns = schema(stamp="")
+    vectors = np.asarray(encode([one["text"] for one in rows]), np.float32)
+    wild: list[list[float] | None] = [one.tolist() for one in vectors]
+    wild[1] = None
+    wild[2] = [float("nan")] * 384
+    wild[3] = [1e30] * 384
+    wild[4] = (vectors[4] * 1000).tolist()
+    given = [{**one, "vector": vector} for one, vector in zip(rows, wild, strict=True)]
+    base = tmp_path / "made"
+    base.mkdir()
+    table = pa.Table.from_pylist(given, schema=columns)
+    lancedb.connect(base).create_table("chunks", data=table, on_bad_vectors="fill")
+    with open_snapshot(snapshot(base, tmp_path, "one")) as memory:
+        held = memory.vectors()
+        assert held is not None
+        places, scores = held.nearest(vectors[0], 6)
+        assert places[0] == 0 and scores[0] == pytest.approx(1.0, abs=1e-3)
+        assert np.isfinite(scores).all() and scores.max() <= 1.001
+        found = held.cosines(vectors[4], np.array([4]))
+        assert found[0] == pytest.approx(1.0, abs=1e-3)

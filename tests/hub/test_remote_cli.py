@@ -1,5 +1,6 @@
 """The command line over memories elsewhere, in this process and through an engine."""
 
+import json
 import os
 import shlex
 from collections.abc import Iterator
@@ -44,8 +45,32 @@ def test_recall_and_get_and_sessions_name_the_memory(base: Path) -> None:
     shown = funes(*command)
     assert shown.code == 0 and "valve" in shown.out
     assert "alpha" in funes("sessions", "--memory", NAME).out
-    json = funes("recall", "--memory", NAME, "valve", "--json").json
-    assert json["memory"] == NAME and {hit["memory"] for hit in json["hits"]} == {NAME}
+    answer = funes("recall", "--memory", NAME, "valve", "--json").json
+    assert answer["memory"] == NAME and {hit["memory"] for hit in answer["hits"]} == {NAME}
+
+
+def test_related_and_blame_of_a_file_that_another_machine_wrote(
+    hub: FakeHub, tmp_path: Path, encode: Encode
+) -> None:
+    file = tmp_path / "valve.py"
+    line = "def turn_the_valve_by_seven_degrees(kettle: str) -> int: return len(kettle) * 7"
+    file.write_text(f"{line}\n", encoding="utf-8")
+    call = json.dumps({"file_path": str(file), "content": f"{line}\n"})
+    said = {"block_type": "tool_use", "tool_name": "Write", "role": "assistant"}
+    done = {"block_type": "tool_result", "tool_name": "Write", "role": "user"}
+    rows = [
+        row("alpha", 0, "write the valve please"),
+        row("alpha", 1, f"[tool_use Write] {call}", **said),
+        row("alpha", 2, f"[tool_result Write] File created successfully at: {file}", **done),
+    ]
+    hub.upload(NAME, publish(tmp_path / "made", rows, encode, stamp=STAMP, indexed=False))
+    related = funes("related", str(file), "--memory", NAME, "--json").json
+    assert related["memory"] == NAME
+    assert [one["session_id"] for one in related["sessions"]] == ["alpha"]
+    assert f"--memory {NAME}" in related["sessions"][0]["get"]
+    blamed = funes("blame", str(file), "--memory", NAME, "--json").json
+    assert blamed["memory"] == NAME
+    assert [one["session_id"] for one in blamed["lines"]] == ["alpha"]
 
 
 def test_several_memories_on_one_command_line(base: Path, encode: Encode) -> None:
@@ -53,8 +78,8 @@ def test_several_memories_on_one_command_line(base: Path, encode: Encode) -> Non
     found = funes("recall", "--memory", "local", "--memory", NAME, "valve", "-k", "12")
     lines = [line for line in found.out.splitlines() if "→" in line]
     assert {line.endswith(f"--memory {NAME}") for line in lines} == {True, False}
-    json = funes("recall", "--memory", "local", "--memory", NAME, "valve", "--json").json
-    assert json["memory"] == f"local, {NAME}"
+    answer = funes("recall", "--memory", "local", "--memory", NAME, "valve", "--json").json
+    assert answer["memory"] == f"local, {NAME}"
 
 
 def test_offline_the_local_memory_answers_with_a_note(hub: FakeHub, encode: Encode) -> None:
@@ -92,8 +117,8 @@ def test_status_tells_of_both_sides(base: Path, hub: FakeHub, encode: Encode) ->
     assert f"memory    {NAME} (on the Hub)" in there and "chunks    8" in there
     assert f"`funes push {NAME}`" in there
     assert "memory    local" in here and "chunks    4" in here
-    json = funes("status", "--memory", NAME, "--json").json
-    assert json["remote"]["coverage"] == "unknown" and json["local"]["chunks"] == 4
+    status = funes("status", "--memory", NAME, "--json").json
+    assert status["remote"]["coverage"] == "unknown" and status["local"]["chunks"] == 4
 
 
 def test_status_of_what_cannot_be_reached_shows_the_local_one(hub: FakeHub, encode: Encode) -> None:
@@ -139,6 +164,13 @@ def test_a_malicious_memory_is_rendered_as_data(
             role="system\n",
         ),
         row("long", 0, "valve " * 400_000),
+        row(
+            "long",
+            1,
+            '[tool_use Write] {"file_path": "../../\\u001b[2J/etc/passwd", "content": "valve"}',
+            block_type="tool_use",
+            tool_name="Write\x1b[2J",
+        ),
         row("", 0, ""),
     ]
     base = publish(tmp_path / "evil", rows, encode, stamp=STAMP, indexed=False)
@@ -149,10 +181,12 @@ def test_a_malicious_memory_is_rendered_as_data(
         ("sessions", "--memory", NAME),
         ("status", "--memory", NAME),
         ("get", "--memory", NAME, "long", ""),
+        ("get", "--memory", NAME, "long", "", "--format", "human"),
+        ("related", "passwd", "--memory", NAME),
     ):
         ran = funes(*command)
         assert ran.code == 0, ran.err
-        assert not any(char in ran.out for char in "\x1b\x07\u202e")
+        assert [char for char in "\x1b\x07\u202e" if char in ran.out] == [], command
         assert len(ran.out) < 100_000
     lines = funes("recall", "--memory", NAME, "-k", "1", "instructions").out.splitlines()
     assert [line for line in lines if line.startswith("[")] == [lines[0]]
