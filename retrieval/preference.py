@@ -26,7 +26,7 @@ from funes_ls.retrieval.limits import Limits
 #: A longer text is a paste, and its dates and ids are not meant as directions.
 _MOST_WORDS = 60
 #: What a passage keeps of its score for each thing named that it is not of.
-_OTHER_TIME, _OTHER_HARNESS, _OTHER_SESSION, _OTHER_FILE = 0.5, 0.5, 0.3, 0.9
+_OTHER_TIME, _OTHER_HARNESS, _OTHER_SESSION, _OTHER_FILE = 0.5, 0.5, 0.3, 0.95
 #: The best passage that is not of all that was named comes no later than at this place, from 0.
 _PLAIN_PLACE = 2
 #: Steps from its start that are the beginning of a session.

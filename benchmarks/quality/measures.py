@@ -32,6 +32,7 @@ class Labelled(Struct, frozen=True, kw_only=True):
         style: How it is put: `exact` words of the text, or a `paraphrase`.
         kind: What is asked for.
         memory: Name of the memory it is about, where a set has several.
+        session: Name of the session that answers it, where the set tells.
     """
 
     qid: str
@@ -40,6 +41,7 @@ class Labelled(Struct, frozen=True, kw_only=True):
     style: str = "-"
     kind: str = "-"
     memory: str = ""
+    session: str = ""
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -150,4 +152,5 @@ def of_json(raw: Mapping[str, Any], number: int) -> Labelled:
         gold=gold,
         style=str(raw.get("style", "-")),
         kind=str(raw.get("kind", "-")),
+        session=str((raw.get("gold") or [{}])[0].get("session", "")),
     )

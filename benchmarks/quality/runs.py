@@ -65,7 +65,7 @@ def _stage(questions: Sequence[Labelled], asked: Mapping[str, Asked]) -> Stage:
 
 def confidence_of(answer: RecallAnswer) -> float:
     """Return how sure an answer is of itself."""
-    return max((hit.score for hit in answer.hits), default=0.0)
+    return answer.confidence if answer.confidence is not None else 0.0
 
 
 def report(found: Run, questions: Sequence[Labelled]) -> str:

@@ -46,7 +46,7 @@ def make_memory(
     env = {**os.environ, "HOME": str(traces)}
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "PI_CODING_AGENT_DIR", "HERMES_HOME"):
         env.pop(name, None)
-    for target in ("", str(traces / "export.parquet")):
+    for target in ("", *map(str, traces.glob("*.parquet"))):
         request = service.IndexRequest(target=target, words_only=model is None, finish=True)
         service.run_index(request, settings, env=env)
     shutil.rmtree(traces)
@@ -59,7 +59,8 @@ def write_sessions(chosen: Sequence[Script], traces: Path) -> None:
     for harness, write in WRITERS.items():
         write([script for script in chosen if script.head["harness"] == harness], traces)
     exported = [script for script in chosen if script.head["harness"] == "parquet"]
-    parquet.write(exported, traces / "export.parquet")
+    if exported:
+        parquet.write(exported, traces / "export.parquet")
 
 
 def model_dir(models: Path) -> Path | None:
