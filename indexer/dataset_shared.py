@@ -3,13 +3,15 @@
 The words index and the vector index are those that the reference makes; this program has its own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from funes_ls.indexer import dataset as lance
 from funes_ls.indexer.dataset_import import lancedb
+from funes_ls.indexer.errors import BackendError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +27,7 @@ class SharedDataset:
 
     def __init__(self, base: Path) -> None:
         """Open the dataset of a memory directory."""
-        path = lance.dataset_path(base)
+        self._path = path = lance.dataset_path(base)
         self._table = lancedb().connect(path.parent).open_table(path.stem)
 
     @property
@@ -46,21 +48,24 @@ class SharedDataset:
         """Add rows of these columns in one new version."""
         import pyarrow as pa
 
-        self._table.add(pa.RecordBatchReader.from_batches(self.schema, iter(batches)))
+        with self._writing():
+            self._table.add(pa.RecordBatchReader.from_batches(self.schema, iter(batches)))
 
     def delete_sessions(self, session_ids: Iterable[str]) -> None:
         """Take out the rows of sessions."""
-        for name in session_ids:
-            quoted = name.replace("'", "''")
-            self._table.delete(f"session_id = '{quoted}'")
+        with self._writing():
+            for name in session_ids:
+                quoted = name.replace("'", "''")
+                self._table.delete(f"session_id = '{quoted}'")
 
     def rewrite(self) -> None:
         """Write every row anew, so that no file but old ones holds what was taken out."""
         import pyarrow as pa
 
         names = self.schema.names
-        whole = self._table.search().select(names).to_batches(batch_size=2048)
-        self._table.add(pa.RecordBatchReader.from_batches(self.schema, whole), mode="overwrite")
+        with self._writing():
+            whole = self._table.search().select(names).to_batches(batch_size=2048)
+            self._table.add(pa.RecordBatchReader.from_batches(self.schema, whole), mode="overwrite")
 
     def unindexed(self) -> int:
         """Return how many rows the indexes do not cover; all of them where one is missing."""
@@ -71,6 +76,10 @@ class SharedDataset:
 
     def index(self) -> None:
         """Make the indexes that are missing, and have the others cover every row."""
+        with self._writing():
+            self._index()
+
+    def _index(self) -> None:
         there = self._names()
         made = lancedb().index
         if "text" not in there:
@@ -88,9 +97,21 @@ class SharedDataset:
         """Remove every version but the newest, and files that no version names."""
         import warnings
 
-        with warnings.catch_warnings():
+        with self._writing(), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             self._table.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Turn what goes wrong with the disk into words; those of the library may quote rows."""
+        try:
+            yield
+        except (OSError, RuntimeError) as exc:
+            raise BackendError(
+                f"The working copy at {self._path} could not be written ({type(exc).__name__}).",
+                hint="Free some disk space or make the directory writable.",
+                kind="disk",
+            ) from exc
 
     def _dim(self) -> int:
         return int(getattr(self.schema.field("vector").type, "list_size", 0))

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
+from funes_ls.hub.remote import Head, Remote
 from funes_ls.hub.spec import MemorySpec
 
 NAME = "README.md"
@@ -21,6 +22,39 @@ class Counts(Struct, frozen=True, kw_only=True):
     sessions: int
     model: str
     at: float
+
+
+class Due(Struct, frozen=True, kw_only=True):
+    """What the card of a memory is after a commit.
+
+    Attributes:
+        text: Of a card that has our marks; None of any other, and of none.
+        changed: Whether the commit writes it.
+    """
+
+    text: str | None = None
+    changed: bool = False
+
+
+def due(remote: Remote, head: Head, counts: Counts, *, before: str | None = None) -> Due:
+    """Return the card that a commit leaves: made with the first rows, later only refreshed.
+
+    Args:
+        remote: The memory; only the Hub shows cards, one for a repository.
+        head: Where it stands.
+        counts: What is true after the commit.
+        before: The card at this head, where that is known.
+    """
+    spec = remote.spec
+    if spec.kind != "hub" or spec.prefix:
+        return Due()
+    if before is None and head.has_card:
+        raw = remote.read(NAME, head=head)
+        before = raw.decode("utf-8", "replace") if raw is not None else None
+    if before is None or not before.strip():
+        return Due(text=new_card(spec, counts), changed=True) if head.is_empty else Due()
+    after = refreshed(before, spec, counts)
+    return Due(text=after, changed=after is not None and after != before)
 
 
 def new_card(spec: MemorySpec, counts: Counts) -> str:

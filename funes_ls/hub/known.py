@@ -27,7 +27,7 @@ class Known(Struct, frozen=True, kw_only=True):
         facts: Of its sessions.
         unindexed: Rows its indexes do not cover.
         card: Its card where that is known and has our marks.
-        has_receipt: Whether this is what our own last push left.
+        sessions: How many sessions there are.
     """
 
     head: Head
@@ -39,7 +39,7 @@ class Known(Struct, frozen=True, kw_only=True):
     dim: int = 0
     unindexed: int = 0
     card: str | None = None
-    has_receipt: bool = False
+    sessions: int = 0
 
 
 def known_at(remote: Remote, head: Head, home: Path, *, progress: Progress | None = None) -> Known:
@@ -69,7 +69,7 @@ def _by_receipt(remote: Remote, head: Head, home: Path) -> Known | None:
         dim=found.dim,
         unindexed=receipt.unindexed,
         card=receipt.card,
-        has_receipt=True,
+        sessions=receipt.all_sessions,
     )
 
 
@@ -77,8 +77,10 @@ def _by_files(remote: Remote, head: Head, progress: Progress | None) -> Known:
     source = remote.fetched(head, progress=progress)
     dataset = lance.open_dataset(source).at(head.version)
     ids: set[str] = set()
-    for batch in dataset.scan(["id"], batch_rows=65_536):
+    sessions: set[str] = set()
+    for batch in dataset.scan(["id", "session_id"], batch_rows=65_536):
         ids.update(one for one in batch.column("id").to_pylist() if is_chunk_id(one))
+        sessions.update(batch.column("session_id").unique().to_pylist())
     return Known(
         head=head,
         ids=frozenset(ids),
@@ -88,6 +90,7 @@ def _by_files(remote: Remote, head: Head, progress: Progress | None) -> Known:
         stamp=dataset.stamp,
         dim=dataset.dim,
         unindexed=unindexed_of(source),
+        sessions=len(sessions),
     )
 
 

@@ -194,6 +194,13 @@ def leaving_rows(
             yield batch
 
 
+def noted(rows: "Iterable[pa.RecordBatch]", ids: set[str]) -> "Iterator[pa.RecordBatch]":
+    """Yield rows as they come, and note their ids."""
+    for batch in rows:
+        ids.update(batch.column("id").to_pylist())
+        yield batch
+
+
 def row_digest(row: Chunk) -> bytes:
     """Return what tells a row's strings from any others."""
     values = [getattr(row, name) for name in ROW_COLUMNS]

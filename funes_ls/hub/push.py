@@ -14,10 +14,12 @@ from funes_ls.hub import card, push_copy, receipts
 from funes_ls.hub.decisions import Choice, Decisions, choice, read_decisions
 from funes_ls.hub.known import Known, known_at, same_model
 from funes_ls.hub.publishable import (
+    Fresh,
     Offer,
     SessionShare,
     fresh_rows,
     leaving_rows,
+    noted,
     offered,
     waiting_rows,
 )
@@ -162,8 +164,8 @@ class _Push:
     def result(self, is_meant: Meant, cancelled: Cancelled) -> PushAnswer:
         if self.request.only_new and self._is_settled():
             return self.answer
-        head = self._head()
-        known = self._known(head)
+        head, known = self._newest(self._head)
+        self.answer.first = head.is_empty
         chosen = self._chosen(known)
         fresh = fresh_rows(self.view, known.ids, chosen.going)
         self.answer.waiting = waiting_rows(self.view, chosen)
@@ -192,7 +194,7 @@ class _Push:
             self.answer.state = "would_push" if offer.rows else "up_to_date"
             return self.answer
         if offer.rows:
-            known = self._published(head, known, offer)
+            known = self._published(head, known, offer, fresh)
         self._reindex(known)
         return self.answer
 
@@ -220,6 +222,16 @@ class _Push:
         self.answer.created = True
         return self.remote.create(private=True)
 
+    def _newest(self, ask: Callable[[], Head]) -> tuple[Head, Known]:
+        """Return where the memory stands, and what it holds there."""
+        for _ in range(_MOST_TRIES):
+            head = ask()
+            try:
+                return head, self._known(head)
+            except HeadMoved:  # between the two
+                continue
+        raise self._busy()
+
     def _known(self, head: Head) -> Known:
         def fetching(done: int, total: int | None) -> None:
             self.progress(IndexEvent(phase="fetch", done=done, total=total or 0))
@@ -228,24 +240,30 @@ class _Push:
         dataset = self.view.dataset
         if dataset is not None:
             same_model(known, dataset, self.spec.text)
-        self.answer.first = head.is_empty
         self.answer.revision = head.revision
         return known
+
+    def _busy(self) -> MemoryStateError:
+        return MemoryStateError(
+            f"{self.spec.text} was changed by others {_MOST_TRIES} times in a row.",
+            hint="Run the command again.",
+            kind="busy",
+        )
 
     def _chosen(self, known: Known) -> Choice:
         """Return what may go; sessions that were taken back only if somebody wants them again."""
         chosen = choice(self.decisions, self.view.catalog.sessions())
-        back = {
-            one
-            for one in chosen.going
-            if known.facts.is_withdrawn(one) and one not in self.decisions.included
-        }
+        back = {one for one in chosen.going if self._is_back(one, known)}
         chosen.going -= back
         chosen.excluded |= back
         self.answer.pending = len(chosen.pending)
         self.answer.excluded = len(chosen.excluded)
         self.answer.other = len(chosen.other)
         return chosen
+
+    def _is_back(self, session_id: str, known: Known) -> bool:
+        is_wanted = session_id in self.decisions.included
+        return known.facts.is_withdrawn(session_id) and not is_wanted
 
     def _tell(self, offer: Offer) -> None:
         answer = self.answer
@@ -257,12 +275,15 @@ class _Push:
         answer.withheld_blocks = offer.withheld_blocks
         answer.own_blocks = offer.own
 
-    def _published(self, head: Head, known: Known, offer: Offer) -> Known:
+    def _published(self, head: Head, known: Known, offer: Offer, fresh: Fresh) -> Known:
         """Commit what is offered, again when the head has moved; return what is there then."""
         faults = 0
         with push_copy.new_copy(self.home, self.spec) as folder:
             for _ in range(_MOST_TRIES):
-                if known.ids >= set(offer.rows):  # an answer was lost, or another machine had them
+                self._drop_taken_back(offer, fresh, known)
+                if known.ids >= offer.rows.keys():  # an answer was lost, or others had them, too
+                    if known.source is not None:
+                        self._keep(known, known.source)
                     self.answer.state = "pushed"
                     return known
                 try:
@@ -276,46 +297,55 @@ class _Push:
                     if faults > _MOST_FAULTS and self._unmoved(head):
                         raise
                     time.sleep(_REST_S * 2**faults)
-                head = self.remote.head()
-                known = self._known(head)
-        raise MemoryStateError(
-            f"{self.spec.text} was changed by others {_MOST_TRIES} times in a row.",
-            hint="Run the command again.",
-            kind="busy",
-        )
+                head, known = self._newest(self.remote.head)
+        raise self._busy()
 
     def _unmoved(self, head: Head) -> bool:
         return self.remote.head().revision == head.revision
 
+    def _drop_taken_back(self, offer: Offer, fresh: Fresh, known: Known) -> None:
+        """Keep sessions here that somebody has taken back while they were being scanned."""
+        for name in [one for one in offer.sessions if self._is_back(one, known)]:
+            del offer.sessions[name]
+            offer.facts.pop(name, None)
+            for row in fresh.by_session[name]:
+                offer.rows.pop(row, None)
+                offer.offsets.pop(row, None)
+            self._tell(offer)
+
     def _committed(self, head: Head, known: Known, offer: Offer, folder: Path) -> Known:
-        copy, rows = self._copy(known, offer, folder)
+        copy, rows, sent = self._copy(known, offer, folder)
+        if not sent:  # none of it is any more what was scanned
+            return known
         facts = known.facts.merged(offer.facts)
         if facts.sessions != known.facts.sessions:
             write_facts(copy.sessions, facts)
-        made = self._card(head, known, rows, len(facts.sessions))
+        before = receipts.read_receipt(self.home, self.spec)
+        own = before.sessions if before else {}
+        fresh = sum(1 for one in offer.sessions if one not in own | known.facts.sessions)
+        sessions = known.sessions + fresh
+        stamp = known.stamp or self._stamp()
+        counts = card.Counts(chunks=rows, sessions=sessions, model=stamp, at=time.time())
+        made = card.due(self.remote, head, counts, before=known.card)
         add = copy.added(self.spec)
-        if made.changed:
+        if made.changed and made.text is not None:
             add[card.NAME] = made.text.encode()
         self.progress(IndexEvent(phase="send", done=0, total=_size(add)))
-        count = len(offer.rows.keys() - known.ids)
-        message = f"Add {count:,} chunks" if not head.is_empty else f"Publish {count:,} chunks"
+        message = f"{'Publish' if head.is_empty else 'Add'} {len(sent):,} chunks"
         after = self.remote.commit(Change(add=add, message=message), parent=head)
-        self.answer.uploaded_bytes += _size(add)
-        self.answer.state = "pushed"
-        self.answer.revision = after.revision
-        self.answer.chunks = rows
-        ids = known.ids | offer.rows.keys()
-        unindexed = unindexed_rows(copy) if head.is_empty else known.unindexed + count
+        answer = self.answer
+        answer.uploaded_bytes += _size(add)
+        answer.state, answer.revision = "pushed", after.revision
+        answer.chunks, answer.passages = rows, len(sent)
         now = Known(
             head=after,
-            ids=frozenset(ids),
+            ids=known.ids | sent,
             rows=rows,
-            source=None,
             facts=facts,
-            stamp=known.stamp or self._stamp(),
-            dim=known.dim,
-            unindexed=unindexed,
-            card=made.text if made.is_ours else None,
+            stamp=stamp,
+            unindexed=unindexed_rows(copy) if head.is_empty else known.unindexed + len(sent),
+            card=made.text,
+            sessions=sessions,
         )
         self._keep(now, copy.base)
         return now
@@ -323,8 +353,11 @@ class _Push:
     def _stamp(self) -> str:
         return self.view.dataset.stamp if self.view.dataset is not None else ""
 
-    def _copy(self, known: Known, offer: Offer, folder: Path) -> tuple[push_copy.WorkingCopy, int]:
-        """Return a working copy with the new rows, and how many it has then."""
+    def _copy(
+        self, known: Known, offer: Offer, folder: Path
+    ) -> tuple[push_copy.WorkingCopy, int, frozenset[str]]:
+        """Return a working copy with the new rows, how many it has then, and which are new."""
+        sent: set[str] = set()
         if known.source is None:
             local = self.view.dataset
             assert local is not None  # something is offered
@@ -333,29 +366,13 @@ class _Push:
         else:
             copy = push_copy.to_append(known.source, folder, version=known.head.version)
         dataset = SharedDataset(copy.base)
-        dataset.add(leaving_rows(self.view, offer, schema=dataset.schema, known=known.ids))
-        rows = dataset.count()
+        rows = leaving_rows(self.view, offer, schema=dataset.schema, known=known.ids)
+        dataset.add(noted(rows, sent))
+        count = dataset.count()
         if known.source is None:
             dataset.index()
             dataset.keep_newest()
-        return copy, rows
-
-    def _card(self, head: Head, known: Known, rows: int, sessions: int) -> "_Card":
-        if self.spec.kind != "hub" or self.spec.prefix:
-            return _Card("", changed=False, is_ours=False)
-        stamp = known.stamp or self._stamp()
-        counts = card.Counts(chunks=rows, sessions=sessions, model=stamp, at=time.time())
-        before = known.card
-        if before is None and known.source is not None and not known.has_receipt:
-            before = _text(self.remote.read(card.NAME, head=head))
-        elif before is None and known.source is None:
-            before = _text(self.remote.read(card.NAME, head=head))
-            if before is None or not before.strip():
-                return _Card(card.new_card(self.spec, counts), changed=True, is_ours=True)
-        after = card.refreshed(before, self.spec, counts) if before is not None else None
-        if after is None:
-            return _Card("", changed=False, is_ours=False)
-        return _Card(after, changed=after != before, is_ours=True)
+        return copy, count, frozenset(sent)
 
     def _keep(self, known: Known, copy: Path) -> None:
         before = receipts.read_receipt(self.home, self.spec)
@@ -367,6 +384,7 @@ class _Push:
             revision=known.head.revision,
             pushed_at=time.time(),
             rows=known.rows,
+            all_sessions=known.sessions,
             unindexed=known.unindexed,
             sessions=sessions,
             waiting=self.answer.waiting,
@@ -388,16 +406,6 @@ class _Push:
         self.answer.reindexed = True
         self.answer.revision = done.head.revision
         self.answer.uploaded_bytes += done.uploaded_bytes
-
-
-class _Card(Struct, frozen=True):
-    text: str
-    changed: bool
-    is_ours: bool
-
-
-def _text(data: bytes | None) -> str | None:
-    return None if data is None else data.decode("utf-8", "replace")
 
 
 def _size(files: dict[str, Path | bytes]) -> int:

@@ -31,7 +31,7 @@ class Receipt(Struct, kw_only=True):
         memory: As it is named.
         revision: Where it stood then.
         pushed_at: UTC seconds.
-        rows: Of all machines.
+        rows: Of all machines, of `all_sessions` sessions.
         unindexed: Rows its own indexes do not cover.
         sessions: Sessions of this machine that it holds, and their rows there.
         waiting: Rows of sessions that may go, and had no vector yet.
@@ -45,6 +45,7 @@ class Receipt(Struct, kw_only=True):
     revision: str
     pushed_at: float = 0.0
     rows: int = 0
+    all_sessions: int = 0
     unindexed: int = 0
     sessions: dict[str, int] = {}
     waiting: int = 0

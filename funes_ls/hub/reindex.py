@@ -40,7 +40,11 @@ def reindexed(remote: Remote, home: Path) -> Reindexed | None:
     with push_copy.new_copy(home, spec) as folder:
         for _ in range(_MOST_TRIES):
             head = remote.head()
-            copy = push_copy.to_rewrite(remote.fetched(head), folder, version=head.version)
+            try:
+                source = remote.fetched(head)
+            except HeadMoved:
+                continue
+            copy = push_copy.to_rewrite(source, folder, version=head.version)
             dataset = SharedDataset(copy.base)
             dataset.index()
             if spec.kind == "hub":  # who reads it reads one commit; of a bucket, the files there

@@ -4,6 +4,7 @@ The dataset is written anew without their rows and the history is dropped where 
 here can reach what others have copied meanwhile: the answer says so.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -93,10 +94,9 @@ def unpublish(
         BackendError: the other side, or the disk, failed.
     """
     with receipts.publishing(home, remote.spec, wait_s=_PATIENCE_S):
-        head = remote.head()
-        base = _fetched(remote, head, progress)
+        head, base = _newest(remote, progress)
         facts = read_facts(base / SESSIONS)
-        counts = _counts(base, head)
+        counts = _counts(base, head.version)
         chosen = _with_subagents([_meant(one, counts, remote) for one in wanted], counts, facts)
         answer = _answer(remote, chosen, counts, facts)
         if dry_run:
@@ -120,18 +120,32 @@ def unpublish(
         return answer
 
 
-def _fetched(remote: Remote, head: Head, progress: Progress) -> Path:
-    return remote.fetched(
-        head,
-        progress=lambda done, total: progress(
-            IndexEvent(phase="fetch", done=done, total=total or 0)
-        ),
+def _newest(remote: Remote, progress: Progress) -> tuple[Head, Path]:
+    """Return where the memory stands and its files."""
+
+    def fetching(done: int, total: int | None) -> None:
+        progress(IndexEvent(phase="fetch", done=done, total=total or 0))
+
+    for _ in range(_MOST_TRIES):
+        head = remote.head()
+        try:
+            return head, remote.fetched(head, progress=fetching)
+        except HeadMoved:
+            continue
+    raise _busy(remote)
+
+
+def _busy(remote: Remote) -> MemoryStateError:
+    return MemoryStateError(
+        f"{remote.spec.text} was changed by others {_MOST_TRIES} times in a row.",
+        hint="Run the command again.",
+        kind="busy",
     )
 
 
-def _counts(base: Path, head: Head) -> dict[str, int]:
+def _counts(base: Path, version: int | None) -> dict[str, int]:
     counts: dict[str, int] = {}
-    for batch in lance.open_dataset(base).at(head.version).scan(["session_id"], batch_rows=65_536):
+    for batch in lance.open_dataset(base).at(version).scan(["session_id"], batch_rows=65_536):
         for name in batch.column("session_id").to_pylist():
             counts[name] = counts.get(name, 0) + 1
     return counts
@@ -208,8 +222,7 @@ def _rewritten(remote: Remote, home: Path, sessions: list[str], progress: Progre
     spec = remote.spec
     with push_copy.new_copy(home, spec) as folder:
         for _ in range(_MOST_TRIES):
-            head = remote.head()
-            source = _fetched(remote, head, progress)
+            head, source = _newest(remote, progress)
             progress(IndexEvent(phase="rewrite"))
             copy = push_copy.to_rewrite(source, folder, version=head.version)
             dataset = SharedDataset(copy.base)
@@ -220,9 +233,16 @@ def _rewritten(remote: Remote, home: Path, sessions: list[str], progress: Progre
             facts = without(read_facts(source / SESSIONS), sessions)
             write_facts(copy.sessions, facts)
             add = copy.added(spec)
-            text = _card(remote, head, copy, len(facts.sessions))
-            if text is not None:
-                add[card.NAME] = text.encode()
+            state = lance.state(copy.base)
+            left = card.Counts(
+                chunks=state.rows,
+                sessions=len(_counts(copy.base, None)),
+                model=state.stamp,
+                at=time.time(),
+            )
+            made = card.due(remote, head, left)
+            if made.changed and made.text is not None:
+                add[card.NAME] = made.text.encode()
             change = Change(
                 add=add,
                 delete=copy.deleted(spec),
@@ -233,26 +253,9 @@ def _rewritten(remote: Remote, home: Path, sessions: list[str], progress: Progre
                 after = remote.commit(change, parent=head)
             except HeadMoved:
                 continue
-            _keep(remote, home, after, copy, sessions, text)
+            _keep(remote, home, after, copy, sessions, made.text)
             return after
-    raise MemoryStateError(
-        f"{spec.text} was changed by others {_MOST_TRIES} times in a row.",
-        hint="Run the command again.",
-        kind="busy",
-    )
-
-
-def _card(remote: Remote, head: Head, copy: push_copy.WorkingCopy, sessions: int) -> str | None:
-    import time
-
-    if remote.spec.kind != "hub" or remote.spec.prefix or not head.has_card:
-        return None
-    before = remote.read(card.NAME, head=head)
-    if before is None:
-        return None
-    state = lance.state(copy.base)
-    counts = card.Counts(chunks=state.rows, sessions=sessions, model=state.stamp, at=time.time())
-    return card.refreshed(before.decode("utf-8", "replace"), remote.spec, counts)
+    raise _busy(remote)
 
 
 def _keep(
@@ -276,6 +279,7 @@ def _keep(
     }
     receipt.revision = head.revision
     receipt.rows = dataset.count()
+    receipt.all_sessions = len(_counts(copy.base, None))
     receipt.unindexed = 0
     receipt.card = text
     for one in sessions:

@@ -18,6 +18,7 @@ from funes_ls.hub import publishable
 from funes_ls.hub.hub_remote import HubRemote
 from funes_ls.hub.push import PushRequest, push
 from funes_ls.hub.spec import parse_spec
+from funes_ls.hub.unpublish import unpublish
 from funes_ls.indexer.settings import Settings
 from funes_ls.memories import OpenEachTime
 from tests.e2e.cli import COMMAND, funes, index
@@ -25,7 +26,7 @@ from tests.hub import published
 from tests.hub.fakehub import FakeHub
 from tests.hub.publishing import NAME, Canary, push_ran, talk, trace
 from tests.hub.publishing import push as pushed
-from tests.sessions import record, write
+from tests.sessions import append, record, write
 from tests.tiny_model import STAMP
 
 pytestmark = [
@@ -331,4 +332,34 @@ def test_two_publishers_at_once_lose_nothing(
     sessions = [row["session_id"] for row in rows(hub, tmp_path)]
     assert (sessions.count("s3"), sessions.count("s4")) == (4, 5)
     assert len(sessions) == CLEAN + 9
+    assert CANARY.places(hub) == []
+
+
+def test_what_was_taken_back_meanwhile_is_not_sent(
+    hub: FakeHub,
+    own_home: Path,
+    tmp_path: Path,
+    hub_env: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Let another machine take a session back after this one has read what is there."""
+    path = write(trace(own_home, "s6"), talk("s6", 2))
+    index()
+    pushed()
+    append(path, talk("s6", 2, start=2))
+    write(trace(own_home, "s5"), talk("s5", 2))
+    index()
+    other = tmp_path / "other"
+    real = HubRemote.commit
+    remote = HubRemote(parse_spec(NAME, Settings(home=other)), hub_env)
+
+    def commit(self: HubRemote, change: Any, *, parent: Any) -> Any:
+        if self is not remote and not (other / "curation").exists():
+            unpublish(remote, other, ["s6"])
+        return real(self, change, parent=parent)
+
+    monkeypatch.setattr(HubRemote, "commit", commit)
+    answer = pushed()
+    assert {row["session_id"] for row in rows(hub, tmp_path)} == {"s1", "s2", "s5"}
+    assert [one["session_id"] for one in answer["sessions"]] == ["s5"]
     assert CANARY.places(hub) == []
