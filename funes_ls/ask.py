@@ -311,6 +311,8 @@ def _note(found: RecallAnswer, unknown: Sequence[str]) -> str:
     notes = [found.note] if found.note else []
     if not found.hits:
         notes.append("Nothing in the memory fits the question, so nobody was asked.")
+    if found.weak:
+        notes.append("What was found is a weak match, and perhaps no answer.")
     if unknown:
         notes.append(f"The answer names sessions that it was not given: {', '.join(unknown)}.")
     return " ".join(notes)

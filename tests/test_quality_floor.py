@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.quality import runs
+from benchmarks.quality import locomo, runs
 from benchmarks.quality.__main__ import below_floor, load_questions
 from benchmarks.quality.abstention import auroc
 from benchmarks.quality.intervals import differences
@@ -29,20 +29,31 @@ def measured(settings: Settings, *stages: str) -> runs.Run:
         memories.close()
 
 
+def told_apart(stage: runs.Stage) -> float:
+    """Return how well confidence tells questions with an answer from those without."""
+    asked = load_questions()
+    answered = [stage.confidences[one.qid] for one in asked if one.gold]
+    return auroc(answered, [stage.confidences[one.qid] for one in asked if not one.gold])
+
+
 @pytest.fixture(scope="module")
 def words_only(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     return make_memory(tmp_path_factory.mktemp("quality") / "home", model=None)
 
 
 def test_words_alone_keep_their_floor(words_only: Settings) -> None:
-    assert below_floor(measured(words_only, "words")) == []
+    run = measured(words_only, "words")
+    assert below_floor(run) == []
+    assert told_apart(run.stages["words"]) >= 0.80
 
 
 @pytest.mark.model
 @pytest.mark.timeout(900)
 def test_what_is_shipped_keeps_its_floor(tmp_path: Path) -> None:
     settings = make_memory(tmp_path / "home", model=real_model("all-MiniLM-L6-v2-int8"))
-    assert below_floor(measured(settings, "fused", "shipped")) == []
+    run = measured(settings, "fused", "shipped")
+    assert below_floor(run) == []
+    assert told_apart(run.stages["shipped"]) >= 0.89
 
 
 def test_every_quote_stands_in_its_turn(words_only: Settings) -> None:
@@ -111,3 +122,32 @@ def test_auroc_of_what_is_apart_the_same_and_in_between() -> None:
     assert auroc([0.9, 0.8], [0.1]) == 1.0
     assert auroc([0.5], [0.5]) == 0.5
     assert auroc([0.9, 0.1], [0.5]) == 0.5
+
+
+def test_a_file_shaped_as_locomos_becomes_a_memory_and_questions(
+    tmp_path: Path, tiny_model: Path
+) -> None:
+    talk = {
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_1": [
+            {"dia_id": "D1:1", "speaker": "Ada", "text": "I adopted a grey parrot"},
+            {"dia_id": "D1:2", "speaker": "Bo", "text": "Lovely, what is its name?"},
+        ],
+        "session_2": [{"dia_id": "D2:1", "speaker": "Ada", "text": "The parrot is called Rufus"}],
+    }
+    asked = [
+        {"question": "what is the parrot called", "evidence": ["D2:1"], "category": 1},
+        {"question": "which car does Bo drive", "evidence": [], "category": 5},
+        {"question": "who knows", "evidence": ["D9:9"], "category": 2},
+    ]
+    sample = {"sample_id": "one", "conversation": talk, "qa": asked}
+    questions = locomo.questions_of(sample, "one")
+    memories = KeptOpen(locomo.make_memory(sample, tmp_path / "home", tiny_model))
+    try:
+        run = runs.run("dialogue", questions, {"one": memories}, stages_of(["shipped"]))
+    finally:
+        memories.close()
+    assert [(one.qid, len(one.gold)) for one in questions] == [("one-0", 1), ("one-1", 0)]
+    assert run.stages["shipped"].scores["one-0"]["hit@1"] == 1.0
+    dates = {row.ts for _, rows in locomo.sessions_of(sample) for row in rows}
+    assert dates == {"2023-05-08T13:56:00Z", "2023-05-08T13:57:00Z", ""}

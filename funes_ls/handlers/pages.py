@@ -91,6 +91,8 @@ def recall_page(query: str, answer: Mapping[str, Any]) -> Page:
         lines += [safe(answer["note"]), ""]
     if not answer["hits"]:
         lines += ["Nothing of this was found.", ""]
+    if answer.get("weak"):
+        lines += ["Weak match: perhaps nothing here answers; these are the nearest passages.", ""]
     for hit in answer["hits"]:
         about = [harness_word(hit["harness"]), safe(hit["ts"]), safe(hit["cwd"] or hit["workdir"])]
         lines += [
@@ -98,10 +100,19 @@ def recall_page(query: str, answer: Mapping[str, Any]) -> Page:
             "",
             " · ".join(filter(None, [*about, hit["block_type"]])),
             f"→ {safe(hit['get'])}",
+            *_later(hit.get("revisited")),
             "",
             *_block(hit),
         ]
     return Page(text="\n".join(lines))
+
+
+def _later(revisit: Mapping[str, Any] | None) -> list[str]:
+    """Return where a hit's subject came up again, as lines."""
+    if not revisit:
+        return []
+    what = f"{safe(revisit['path'])} changed" if revisit["how"] == "file" else "said"
+    return ["", f"Revisited {safe(revisit['ts'])}, {what} again: → {safe(revisit['get'])}"]
 
 
 def file_page(answer: Mapping[str, Any], *, heading: str = "Sessions that touched") -> Page:

@@ -195,3 +195,26 @@ def test_a_symbol_is_of_who_wrote_most_of_it() -> None:
     assert of_symbol(about, 3) is None
     hint = table(lines_of(1, 3, "similar"), symbols=[Symbol("f", 0, 2, 0)])
     assert of_symbol(hint, 0) is None
+
+
+def test_a_page_of_hits_says_what_is_weak_and_what_was_revisited() -> None:
+    told = {
+        "harness": "codex",
+        "ts": "2026-01-05T10:00:00Z",
+        "cwd": "/w",
+        "workdir": "",
+        "role": "user",
+    }
+    named = {"rank": 1, "title": "Retries", "get": "funes get a b", "block_type": "text"}
+    later = {
+        "how": "file",
+        "path": "/w/http.py",
+        "ts": "2026-03-01T10:00:00Z",
+        "get": "funes get c d",
+    }
+    hit = {**told, **named, "tool_name": None, "text": "five times", "revisited": later}
+    page = recall_page("how often", {"note": "", "weak": True, "hits": [hit]})
+    assert "Weak match: perhaps nothing here answers" in page.text
+    assert "Revisited 2026-03-01T10:00:00Z, /w/http.py changed again: → funes get c d" in page.text
+    plain = recall_page("how often", {"note": "", "hits": [{**hit, "revisited": None}]})
+    assert "Weak" not in plain.text and "Revisited" not in plain.text
