@@ -188,9 +188,10 @@ class Redactor:
         if plain is not None:
             for start, end, rule in self._scanned(plain.text):
                 yield (*plain.origin(start, end), rule)
-        for view in views.joined(text):
+        for view in views.joined(text if plain is None else plain.text):
             for start, end, rule in self._scanned(view.text):
-                yield (*view.origin(start, end), rule)
+                start, end = view.origin(start, end)
+                yield (*((start, end) if plain is None else plain.origin(start, end)), rule)
 
     def _scanned(self, text: str) -> Iterator[Span]:
         """Yield what the scanner finds and what is judged a secret, in places of characters."""

@@ -13,7 +13,8 @@ from functools import lru_cache
 _ESCAPES = re.compile(
     r"[\x1b\\\x00&%\u200b\ufeff\u00ad](?:"
     r"(?<=\x1b)(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\))"
-    r"|(?<=\\)(?<!\\\\)\\*(?:u[0-9a-fA-F]{4}|[\"'/nrt])"
+    r"|(?<=\\)(?<!\\\\)\\*(?:(?:u001[bB]|x1[bB]|033|e)\[[0-9;?]*[ -/]*[@-~]"
+    r"|u[0-9a-fA-F]{4}|x[2-7][0-9a-fA-F]|[\"'/nrt])"
     r"|(?<=&)(?:quot|apos|amp|#34|#39|#x27);|(?<=%)(?:3[ADad]|2[267BbFf]|40)"
     r"|(?<=[\x00\u200b\ufeff\u00ad]))"
 )
@@ -114,7 +115,9 @@ def _escapes(text: str) -> Iterator[Piece]:
 def _meant(escape: str) -> str:
     if escape[0] == "\\":
         name = escape.lstrip("\\")
-        if name[0] == "u" and len(name) == 5:
+        if len(name) > 1 and "[" in name:
+            return ""  # a colour
+        if name[0] in "ux" and len(name) in (3, 5):
             char = chr(int(name[1:], 16))
             return char if char.isascii() and char != "\x00" else " "
         return _SPACES.get(name, name)
