@@ -3,6 +3,7 @@
 from collections.abc import Generator, Sequence
 from typing import Any
 
+from funes_ls.hub.receipts import drop_copies, holding
 from funes_ls.indexer.blocks import blocks_of_rows
 from funes_ls.indexer.catalog import Session, now_us
 from funes_ls.indexer.errors import UsageError
@@ -69,6 +70,7 @@ def forget(
             return forget_steps(memory, settings.home, ids, told=told)
 
         forgotten = write(change)
+        drop_copies(settings.home, ids)
     newest = sorted(going, key=_ended, reverse=True)[:_NAMED]
     return ForgetAnswer(
         total=len(ids),
@@ -84,8 +86,6 @@ def forget(
 
 def held_elsewhere(session_ids: Sequence[str], settings: Settings) -> tuple[str, ...]:
     """Return the memories elsewhere that sessions were published to; without any, all of them."""
-    from funes_ls.hub.receipts import holding
-
     return holding(settings.home, session_ids)
 
 

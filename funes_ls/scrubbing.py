@@ -4,6 +4,7 @@ from collections.abc import Generator
 from typing import Any
 
 from funes_ls.forgetting import held_elsewhere
+from funes_ls.hub.receipts import drop_copies
 from funes_ls.indexer.errors import ScannerError
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.progress import Cancelled, IndexEvent, Progress, ignore_progress, never
@@ -103,6 +104,8 @@ def _scrubbed(
             return scrub_steps(memory, settings.home, using, report, told=told)
 
         write(change)
+        if report.found:
+            drop_copies(settings.home, ())
     found = "found" if params.dry_run else "scrubbed"
     state = found if report.found else "clean"
     return _answer(state, report, stamp=scanner.stamp, settings=settings)

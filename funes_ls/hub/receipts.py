@@ -84,6 +84,18 @@ def holding(home: Path, session_ids: Sequence[str]) -> tuple[str, ...]:
     )
 
 
+def drop_copies(home: Path, session_ids: Sequence[str]) -> None:
+    """Remove titles and folders that are kept to publish faster; of every session, or of some.
+
+    That they were published is still known.
+    """
+    wanted = set(session_ids)
+    for one in receipts(home):
+        if not wanted or not wanted.isdisjoint(one.sessions):
+            key = hashlib.sha256(one.memory.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+            shutil.rmtree(home / _FOLDER / key / _COPY, ignore_errors=True)
+
+
 def _read(path: Path) -> Receipt | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Receipt)

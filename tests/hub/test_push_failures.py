@@ -363,3 +363,16 @@ def test_what_was_taken_back_meanwhile_is_not_sent(
     assert {row["session_id"] for row in rows(hub, tmp_path)} == {"s1", "s2", "s5"}
     assert [one["session_id"] for one in answer["sessions"]] == ["s5"]
     assert CANARY.places(hub) == []
+
+
+def test_after_a_scrub_nothing_is_held_back(hub: FakeHub, funes_home: Path, tmp_path: Path) -> None:
+    pushed()
+    copy = funes_home / "pushed"
+    assert list(copy.glob("*/head"))
+    assert funes("scrub").code == 0
+    assert not list(copy.glob("*/head"))  # titles are kept there
+    index()
+    answer = pushed()
+    assert (answer["state"], answer["withheld_blocks"]) == ("pushed", 0)
+    assert len(rows(hub, tmp_path)) == CLEAN + DIRTY
+    assert CANARY.places(hub) == []
