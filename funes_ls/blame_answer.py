@@ -44,7 +44,7 @@ def blame(params: BlameParams, memories: Memories) -> BlameAnswer:
     first, last = _wanted(params, len(document.lines))
     known = known_of(path, document.lines if until_us is None else (), first, last)
     document.not_after = known.times
-    origin = Origin()
+    origin = Origin(waits=False)  # an editor may ask at every move of the cursor
     with memories.reading(name, origin=origin) as memory, memory.snapshot() as now:
         name = origin.name
         document.untimed = Untimed(now.catalog)

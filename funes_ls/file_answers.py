@@ -34,7 +34,7 @@ def related(params: RelatedParams, memories: Memories) -> RelatedAnswer:
     path = file_of(params.text_document.uri if params.text_document else "", params.path)
     name = params.memory or memories.settings.memory
     asked = asked_file(path)
-    origin = Origin()
+    origin = Origin(waits=False)  # an editor may ask at every move of the cursor
     with memories.reading(name, origin=origin) as memory, memory.snapshot() as now:
         name = origin.name
         found = by_facts(now, asked)

@@ -48,13 +48,15 @@ class Origin:
 
     Attributes:
         falls_back: Whether the local memory may answer for one that cannot be reached.
+        waits: Whether a moment may pass to look for what is new elsewhere.
         name: Of the memory that was read.
         note: What a person should know of that, "" for nothing.
     """
 
-    def __init__(self, *, falls_back: bool = True) -> None:
+    def __init__(self, *, falls_back: bool = True, waits: bool = True) -> None:
         """Know nothing yet."""
         self.falls_back = falls_back
+        self.waits = waits
         self.name = ""
         self.note = ""
 
@@ -260,7 +262,7 @@ class KeptOpen:
         if spec.path is not None:
             return spec.path, None
         try:
-            found = self._watch(spec).found()
+            found = self._watch(spec).found(waits=origin is None or origin.waits)
         except FunesError as exc:
             _fall_back(self.settings, spec, exc, origin)
             return self.settings.memory_dir, None

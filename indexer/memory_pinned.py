@@ -39,6 +39,8 @@ _TOLD = ("harness", "cwd", "workdir", "repo", "branch", "title", "started_us", "
 _REVISION, _ROWS, _DIGEST = "pinned_revision", "pinned_rows", "pinned_digest"
 
 Told = Mapping[str, Mapping[str, Any]]
+#: Notes in a catalog, as a part of one change, what was done.
+Note = Callable[[], None]
 
 
 def nothing_told() -> Told:
@@ -101,12 +103,11 @@ def take_in(
         return "same"
     rows, digest, total = _fingerprint(dataset, int(catalog.get(_ROWS, -1)))
     grown = rows is not None and rows == catalog.get(_DIGEST)
-    if grown and _extend(catalog, dataset, pinned):
-        outcome: Outcome = "extended"
-    else:
-        _begin_anew(catalog, dataset, pinned, progress)
-        outcome = "anew"
+    note = _extended(catalog, dataset, pinned) if grown else None
+    outcome: Outcome = "extended" if note is not None else "anew"
+    note = note or _anew(catalog, dataset, pinned, progress)
     with catalog.transaction():
+        note()
         catalog.put("lance_version", dataset.version)
         if outcome == "anew":
             catalog.put("rows_left_at", dataset.version)
@@ -131,14 +132,17 @@ def _fingerprint(dataset: Dataset, known: int) -> tuple[str | None, str, int]:
     return at_known, running.hexdigest(), count
 
 
-def _extend(catalog: Catalog, dataset: Dataset, pinned: Pinned) -> bool:
-    """Add the rows behind those that are known; False where the words index is not there."""
+def _extended(catalog: Catalog, dataset: Dataset, pinned: Pinned) -> Note | None:
+    """Index the rows behind those that are known; None where the words index is not there.
+
+    It may be done twice: what is returned notes it, in one change with all else.
+    """
     first = int(catalog.get(_ROWS, 0))
     index_id = str(catalog.get("lexical_id") or "-")
     try:
         lexical = LexicalIndex.open(pinned.place / repair.LEXICAL / index_id)
     except MemoryStateError:
-        return False
+        return None
     fresh: Counter[str] = Counter()
     try:
         for rows in tamed_rows(dataset, first=first):
@@ -148,28 +152,31 @@ def _extend(catalog: Catalog, dataset: Dataset, pinned: Pinned) -> bool:
     finally:
         lexical.close()
     told = pinned.told()
-    with catalog.transaction():
+    grown = {name: [tamed(row) for row in dataset.session_rows(name)] for name in fresh}
+
+    def note() -> None:
         catalog.add_embedded(fresh)
-        for name in fresh:
+        for name, rows in grown.items():
             facts_tables.outdate(catalog, name)
-            rows = [tamed(row) for row in dataset.session_rows(name)]
             if rows:
                 catalog.put_session(with_told(repair.session_of_rows(rows), told))
         for session in catalog.sessions():
             better = with_told(session, told)
             if session.session_id not in fresh and better != session:
                 catalog.put_session(better)
-    _log.info("%d rows were added to %s", fresh.total(), pinned.place.name)
-    return True
+        _log.info("%d rows were added to %s", fresh.total(), pinned.place.name)
+
+    return note
 
 
-def _begin_anew(
+def _anew(
     catalog: Catalog, dataset: Dataset, pinned: Pinned, progress: repair.Progress | None
-) -> None:
-    batches = tamed_rows(dataset)
-    found, _ = repair.gathered(batches, dataset.count(), progress)
+) -> Note:
+    """Look through every row, and return what notes it; the words are to be indexed after that."""
+    found, _ = repair.gathered(tamed_rows(dataset), dataset.count(), progress)
     told = pinned.told()
-    with catalog.transaction():
+
+    def note() -> None:
         for session in catalog.sessions():
             facts_tables.outdate(catalog, session.session_id)
             if session.session_id not in found:
@@ -179,7 +186,9 @@ def _begin_anew(
         for one in found.values():
             catalog.put_session(with_told(one, told))
         catalog.put("lexical_id", "")
-    _log.info("%s is taken in: %d sessions", pinned.place.name, len(found))
+        _log.info("%s is taken in: %d sessions", pinned.place.name, len(found))
+
+    return note
 
 
 def with_told(session: Session, told: Told) -> Session:

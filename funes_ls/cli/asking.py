@@ -26,6 +26,8 @@ _RECALL_S = 12.0
 _TABLE_S = 7.0
 #: Seconds for a memory elsewhere to come, and between two looks.
 _FETCH_S, _AGAIN_S = 1_800.0, 0.2
+#: Variables that a token for the Hub may be in.
+_TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_TOKEN")
 #: Seconds for an engine to start and say hello.
 START_S = 10.0
 #: What the engine says when the fault is its own: then this process answers.
@@ -59,13 +61,21 @@ def answer_to(
         try:
             return _fetched(lambda: _from_engine(method, own, env, on_partial=on_partial), args)
         except FunesError as exc:
-            if not is_trouble(exc):
+            if not is_trouble(exc) and not _has_own_token(exc, env):
                 raise
-            if exc.kind != "no_engine":
+            if is_trouble(exc) and exc.kind != "no_engine":
                 notice(f"funes: {exc.message} Answering without it.", quiet=args.quiet)
     from funes_ls.cli import without_engine
 
     return without_engine.answer_to(method, own, env, on_partial=on_partial)
+
+
+def _has_own_token(exc: FunesError, env: Mapping[str, str]) -> bool:
+    """Return whether this process may read what the engine may not.
+
+    An engine has the environment of whoever started it.
+    """
+    return exc.kind in ("unauthorised", "missing") and any(env.get(name) for name in _TOKENS)
 
 
 def _fetched(ask: Callable[[], Any], args: "argparse.Namespace") -> Any:

@@ -29,6 +29,8 @@ OUT_OF_REACH = frozenset({"offline", "hub"})
 LOOK_S, LOOK_AHEAD_S = 10.0, 60.0
 #: A question waits so long for the network when there is something to answer from, and when not.
 WAIT_S, FIRST_WAIT_S = 1.0, 1.5
+#: What was refused is asked for again this soon: somebody may just have logged in.
+_AGAIN_S = 1.0
 _TRIES = 3
 _RECORD = "snapshot.json"
 
@@ -187,17 +189,23 @@ class Watch:
         self._done: threading.Event | None = None
         self._progress: tuple[int, int | None] = (0, None)
 
-    def found(self) -> Found:
+    def found(self, *, waits: bool = True) -> Found:
         """Return what there is to answer from; looks for what is new when that is due.
+
+        Args:
+            waits: Whether a moment may pass for what is new.
 
         Raises:
             MemoryStateError: the memory refuses to be read, or nothing of it is here yet.
             BackendError: kind `hub`: as before, for a Hub that fails.
         """
         self._asked_at = time.monotonic()
-        looking = self._begin(LOOK_S)
+        error = self._error
+        refused = error is not None and error.kind not in OUT_OF_REACH
+        looking = self._begin(min(LOOK_S, _AGAIN_S) if refused else LOOK_S)
         if looking is not None:
-            looking.wait(WAIT_S if self._known() is not None else FIRST_WAIT_S)
+            known = self._known() is not None
+            looking.wait((WAIT_S if waits else 0.0) if known else FIRST_WAIT_S)
         with self._lock:
             found, error, busy = self._found, self._error, self._done is not None
         if error is not None and (error.kind not in OUT_OF_REACH or found is None):

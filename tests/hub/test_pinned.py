@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from funes_ls.indexer import memory_pinned
+from funes_ls.indexer.catalog import Catalog
 from funes_ls.indexer.dataset import open_dataset
 from funes_ls.indexer.lexical import LexicalQuery
 from funes_ls.indexer.memory import Memory, Pinned, open_snapshot, take_in_snapshot
@@ -167,3 +168,28 @@ def test_vectors_that_are_none_or_no_unit_vectors_win_nothing(
         assert np.isfinite(scores).all() and scores.max() <= 1.001
         found = held.cosines(vectors[4], np.array([4]))
         assert found[0] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_what_was_cut_short_is_done_again_and_counts_once(
+    tmp_path: Path, encode: Encode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = publish(tmp_path / "one", talk("alpha", 8), encode)
+    second = publish(tmp_path / "two", talk("alpha", 8), encode)
+    extend(second, talk("alpha", 12)[8:], encode)
+    open_snapshot(snapshot(first, tmp_path, "one")).close()
+    newer = snapshot(second, tmp_path, "two")
+    real = Catalog.put
+
+    def cut_short(self: Catalog, key: str, value: int | str | bytes | None) -> None:
+        if key == "pinned_digest":
+            raise KeyboardInterrupt
+        real(self, key, value)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Catalog, "put", cut_short)
+        with pytest.raises(KeyboardInterrupt):
+            take_in_snapshot(newer)
+    with open_snapshot(newer) as memory:
+        assert memory.state().words == memory.state().embedded == 12
+        assert memory.catalog.embedded_count("alpha") == 12
+        assert [one.chunks for one in memory.catalog.sessions()] == [12]

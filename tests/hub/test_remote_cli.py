@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from funes_ls.engine.client import EngineError
 from funes_ls.indexer.settings import load_settings
 from tests.e2e.cli import funes, funes_process
 from tests.e2e.engines import Engines, until
@@ -198,28 +199,43 @@ def test_a_malicious_memory_is_rendered_as_data(
 
 @pytest.fixture
 def engines(hub_env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Engines]:
+    """Look after engines that know of no token."""
     monkeypatch.delenv("FUNES_ENGINE")
-    found = Engines(Path(os.environ["FUNES_HOME"]), os.environ)
+    env = {name: value for name, value in os.environ.items() if name != "HF_TOKEN"}
+    found = Engines(Path(os.environ["FUNES_HOME"]), env)
     yield found
     found.stop()
 
 
 def test_an_engine_keeps_a_remote_memory_warm_and_current(
-    engines: Engines, base: Path, hub: FakeHub, encode: Encode
+    engines: Engines, base: Path, hub: FakeHub, encode: Encode, owner: str
 ) -> None:
     local_memory(encode)
+    hub.repo(NAME).private = True
+    with pytest.raises(EngineError) as refused:
+        engines.ask("funes/recall", query="valve", memory=NAME)
+    assert refused.value.kind == "unauthorised"
+    # Who has a token of his own gets an answer all the same.
     first = funes_process("recall", "--memory", NAME, "valve")
     assert first.code == 0 and f"--memory {NAME}" in first.out
-    asked = hub.during(lambda: engines.ask("funes/recall", query="valve", memory=NAME))
-    assert len(asked) <= 1  # that is a look at the head, where the last one was long ago
+
+    login = Path(os.environ["HF_HOME"]) / "token"
+    login.write_text(owner, encoding="utf-8")
+
+    def sessions(query: str) -> set[str]:
+        try:
+            found = engines.ask("funes/recall", query=query, memory=NAME)
+        except EngineError as exc:
+            assert exc.kind in ("unauthorised", "fetching")
+            return set()
+        return {hit["session_id"] for hit in found["hits"]}
+
+    until(lambda: "alpha" in sessions("valve"), seconds=90)
+    asked = hub.during(lambda: sessions("valve"))
+    assert len(asked) <= 1  # a look at the head, where the last one was long ago
     extend(base, talk("beta", 4, about="anvils"), encode)
     hub.upload(NAME, base)
-
-    def shows() -> bool:
-        found = engines.ask("funes/recall", query="anvils", memory=NAME)
-        return any(hit["session_id"] == "beta" for hit in found["hits"])
-
-    until(shows, seconds=90)
+    until(lambda: "beta" in sessions("anvils"), seconds=90)
     both = engines.ask("funes/recall", query="valve", memories=["local", NAME])
     assert {hit["memory"] for hit in both["hits"]} == {"local", NAME}
     assert engines.ask("funes/status", memory=NAME)["remote"]["kind"] == "hub"
