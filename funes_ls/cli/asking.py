@@ -111,7 +111,8 @@ def connected(env: Mapping[str, str]) -> Connection:
         FunesError: kind `no_engine` when there is neither; else why none can be had.
     """
     home = home_dir(env)
-    start = (home / "memory").is_dir()
+    # What was read of memories elsewhere is there too.
+    start = any((home / name).is_dir() for name in ("memory", "derived"))
     try:
         return connect(home, client="cli", start=start, wait_s=START_S, env=env)
     except EngineError as exc:

@@ -197,6 +197,22 @@ def test_a_malicious_memory_is_rendered_as_data(
     assert "instructions" in funes(*words).out
 
 
+def test_an_engine_is_started_for_who_reads_memories_elsewhere_alone(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def connect(_home: Path, *, start: bool, **_more: object) -> None:
+        asked.append(start)
+        raise EngineError("There is none.", kind="engine_down")
+
+    monkeypatch.delenv("FUNES_ENGINE")
+    monkeypatch.setattr("funes_ls.cli.asking.connect", connect)
+    for _ in range(2):
+        assert funes("recall", "--memory", NAME, "valve").code == 0
+    assert asked == [False, True]
+
+
 @pytest.fixture
 def engines(hub_env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Engines]:
     """Look after engines that know of no token."""
