@@ -11,6 +11,7 @@ from msgspec import Struct
 from funes_ls.indexer.live_state import Job, JobHandle
 from funes_ls.indexer.live_task import LiveTask
 from funes_ls.indexer.traces import hermes, opencode
+from funes_ls.indexer.traces.sqlitedb import database_of
 
 #: A trace is read when nothing was written to it for so long, or when so much has passed since
 #: the first write: an agent that writes all the time is followed all the same.
@@ -52,7 +53,7 @@ class LiveQueue:
         now = self._clock()
         with self._changed:
             for path in paths:
-                path = opencode.database_of(hermes.database_of(path))
+                path = database_of(path, hermes.DB_NAME, opencode.DB_NAME)
                 touch = self._touched.get(path)
                 if touch is not None:
                     touch.last_s = now

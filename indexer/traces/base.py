@@ -53,7 +53,10 @@ class Reading(Protocol):
 
     @property
     def resume(self) -> bytes:
-        """State to pass to the next read of the same session, b"" when nothing can be resumed."""
+        """State to pass to the next read of the same session, b"" when nothing can be resumed.
+
+        It is MessagePack: what of it is a secret is taken out before it is kept.
+        """
         ...
 
     @property

@@ -19,6 +19,7 @@ from funes_ls.indexer.traces.document import (
     Sheet,
     dicts,
     glance_json,
+    table,
     tool_result,
     tool_use,
 )
@@ -28,6 +29,7 @@ from funes_ls.indexer.traces.walk import Found, file_units, units_at
 
 HARNESS = "cline"
 HISTORY = "api_conversation_history.json"
+_ITEM = "history_item.json"
 _EXTENSIONS = ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline", "kilocode.kilo-code")
 _CALL = re.compile(
     r"<(write_to_file|replace_in_file|apply_diff|insert_content|search_and_replace|edit_file"
@@ -84,6 +86,7 @@ def _drafts(document: Any, unit: Unit, sheet: Sheet) -> Iterator[Draft]:
     if not isinstance(document, list):
         raise OddFormatError("It is no list of messages; Cline may write another format.")
     _find_cwd(document, sheet)
+    _note_item(table(glance_json(unit.path.parent / _ITEM)), sheet)
     times = _times(unit.path.parent)
     last = sheet.meta.session_id if sheet.meta.session_id.isdecimal() else ""
     open_calls: list[tuple[str, str]] = []
@@ -109,6 +112,14 @@ def _find_cwd(document: list[Any], sheet: Sheet) -> None:
         if found:
             sheet.live_in(found[1])
             return
+
+
+def _note_item(item: dict[str, Any], sheet: Sheet) -> None:
+    """Take what a list of tasks says of this one: its folder, and the task it is a part of."""
+    sheet.live_in(item.get("workspace"))
+    parent = texts.string(item.get("parentTaskId"))
+    if parent:
+        sheet.meta.link, sheet.meta.parent_id = "subagent", parent
 
 
 def _times(folder: Path) -> dict[int, str]:

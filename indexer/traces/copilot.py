@@ -1,4 +1,7 @@
-"""Copilot CLI: `~/.copilot/session-state/<session>/events.jsonl`, once `<session>.jsonl` there."""
+"""Copilot CLI: `~/.copilot/session-state/<session>/events.jsonl`, once `<session>.jsonl` there.
+
+What sub-agents said stands among the events of the session that started them.
+"""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -108,7 +111,7 @@ class _Copilot:
         role, blocks = made(data)
         if not blocks and not _MUST_HAVE.get(kind, set()) & set(data):
             state.skipped[f"{kind} without text"] = state.skipped.get(f"{kind} without text", 0) + 1
-        if role == "user" and not state.meta.title:
+        if role == "user" and not state.meta.title and not data.get("parentToolCallId"):
             state.meta.title = first_title(blocks)
         return Draft(
             role=role,

@@ -19,7 +19,8 @@ from funes_ls.indexer.traces.own import own_answer, own_call
 
 #: A document is held in memory as a whole; one that is longer is told, not read.
 MAX_BYTES = 128 << 20
-_RESUME = b"document 1"
+#: What readers keep is looked through for secrets: it is MessagePack, whatever it says.
+_RESUME = msgspec.msgpack.encode("document 1")
 _STEP = 1 << 20
 #: What a document that cannot be read, or is none, is told by.
 BROKEN: tuple[type[Exception], ...] = (*lines.READ_ERRORS, ValueError)
@@ -27,6 +28,10 @@ BROKEN: tuple[type[Exception], ...] = (*lines.READ_ERRORS, ValueError)
 
 class OddFormatError(ValueError):
     """A document does not have the shape its harness is known to write; says what is missing."""
+
+
+class UnreadableError(ValueError):
+    """A trace cannot be read to its end; says why."""
 
 
 class Sheet(Struct, kw_only=True):
@@ -105,7 +110,8 @@ class DocumentReading:
             sheet: What its path tells of the session.
             drafts: Yields the turns; raises `OddFormatError` for an unknown shape.
             resume: State of an earlier reading; there is nothing to go on from.
-            load: Returns the document, a JSON file as a rule.
+            load: Returns the document, a JSON file as a rule; what cannot be read is an `OSError`
+                or a `ValueError`.
         """
         self._unit, self._sheet, self._drafts = unit, sheet, drafts
         self._load = load or load_json
@@ -162,7 +168,7 @@ class DocumentReading:
                 role=draft.role,
                 blocks=tuple(blocks),
                 workdir=sheet.workdir,
-                source_path=self._unit.key,
+                source_path=self._unit.container or self._unit.key,
                 harness=sheet.meta.harness,
                 record=index,
                 ext_blocks=texts.without_nul(blocks),
@@ -245,14 +251,14 @@ def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is longer than `most`.
+        UnreadableError: it is longer than `most`.
     """
     data = bytearray()
     with lines.open_regular(path) as file:
         while part := file.read(_STEP):
             data += part
             if len(data) > most:
-                raise ValueError("too long")
+                raise UnreadableError("It is too long to read.")
     return bytes(data)
 
 
@@ -284,4 +290,4 @@ def glance_json(path: Path, most: int = 1 << 20) -> Any:
 def _why(exc: BaseException) -> str:
     if isinstance(exc, OSError) and exc.strerror:
         return f"{exc.strerror}."
-    return "It is too long to read." if str(exc) == "too long" else "It is no whole JSON document."
+    return str(exc) if isinstance(exc, UnreadableError) else "It is no whole JSON document."

@@ -16,7 +16,7 @@ from funes_ls.indexer.model import Block, Problem, SessionMeta, Turn, path_text
 from funes_ls.indexer.traces import jsonvalue, texts
 from funes_ls.indexer.traces.base import Unit
 from funes_ls.indexer.traces.own import own_answer, own_call
-from funes_ls.indexer.traces.sqlitedb import DatabaseView
+from funes_ls.indexer.traces.sqlitedb import DatabaseView, database_of
 from funes_ls.indexer.traces.state import encode_state
 from funes_ls.indexer.traces.walk import (
     Found,
@@ -94,7 +94,7 @@ class HermesSource:
 
     def units_at(self, root: Path, path: Path) -> list[Unit]:
         """Return the sessions of the databases under a root that a path below it has to do with."""
-        path = database_of(path)
+        path = database_of(path, DB_NAME)
         units: list[Unit] = []
         if path == root and path.is_file():  # a database under any name
             places = [Found(root, Path(os.path.realpath(root)), root.stat())]
@@ -165,14 +165,6 @@ def live_files(root: Path) -> list[Path]:
     """
     folders = [root, *sorted(root.glob("profiles/*"))]
     return [folder / (DB_NAME + suffix) for folder in folders for suffix in ("", "-wal")]
-
-
-def database_of(path: Path) -> Path:
-    """Return the database that a file beside it belongs to, any other path as it is."""
-    for suffix in ("-wal", "-shm", "-journal"):
-        if path.name == DB_NAME + suffix:
-            return path.with_name(DB_NAME)
-    return path
 
 
 def _columns(view: DatabaseView, table: str) -> set[str]:

@@ -1,4 +1,7 @@
-"""opencode: the sessions in `~/.local/share/opencode/opencode.db`, parts of messages as JSON."""
+"""opencode: the sessions in `~/.local/share/opencode/opencode.db`, parts of messages as JSON.
+
+Where there is no database yet, an older version has left all of it in files; see `opencode_files`.
+"""
 
 import os
 import sqlite3
@@ -7,24 +10,26 @@ from pathlib import Path
 from typing import Any
 
 from funes_ls.indexer.home import expanded
-from funes_ls.indexer.model import Block, Problem, SessionMeta, Turn, path_text
-from funes_ls.indexer.traces import jsonvalue, texts
+from funes_ls.indexer.model import Block, Problem, SessionMeta, path_text
+from funes_ls.indexer.traces import jsonvalue, opencode_files, texts
 from funes_ls.indexer.traces.base import Unit
 from funes_ls.indexer.traces.document import (
-    Marker,
+    DocumentReading,
     Sheet,
-    first_title,
-    nothing_known,
+    UnreadableError,
     table,
     tool_result,
     tool_use,
 )
-from funes_ls.indexer.traces.sqlitedb import DatabaseView
+from funes_ls.indexer.traces.jsonl import Draft
+from funes_ls.indexer.traces.sqlitedb import DatabaseView, database_of
 from funes_ls.indexer.traces.walk import Found, find_files, found_at, in_order, refuse_odd
 
 HARNESS = "opencode"
 DB_NAME = "opencode.db"
-_RESUME = b"opencode 1"
+_COLUMNS_OF = "SELECT name FROM pragma_table_info(:key)"
+#: How titles begin that opencode gives until it knows better.
+_NO_TITLES = ("New session", "Child session")
 _FAILURES = (sqlite3.Error, OSError)
 _SILENT = frozenset({"step-start", "step-finish", "snapshot", "patch", "file", "agent", "retry"})
 _NEEDED = {
@@ -54,9 +59,7 @@ class OpencodeSource:
         refuse_odd(root)
         file = root if root.is_file() else root / DB_NAME
         if not file.exists():
-            if (root / "storage" / "message").is_dir():
-                message = "Its sessions are in files of an old opencode; start a newer one once."
-                yield Problem(path=path_text(root), kind="old_format", message=message)
+            yield from opencode_files.units(root / opencode_files.FOLDER)
             return
         for item in find_files(file, (file.name,)):
             if isinstance(item, Problem):
@@ -67,16 +70,27 @@ class OpencodeSource:
     def units_at(self, root: Path, path: Path) -> list[Unit]:
         """Return the sessions of the database that a path has to do with."""
         file = root if root.is_file() else root / DB_NAME
-        if path != root and os.path.realpath(database_of(path)) != os.path.realpath(file):
+        if not file.exists():
+            return opencode_files.units_at(root / opencode_files.FOLDER, path)
+        if path != root and os.path.realpath(database_of(path, DB_NAME)) != os.path.realpath(file):
             return []
         found = [
             one for place in found_at(file, file, (file.name,)) for one in self.sessions(place)
         ]
         return [unit for unit in found if isinstance(unit, Unit)]
 
-    def read(self, unit: Unit, *, resume: bytes | None = None) -> "OpencodeReading":
-        """Return a reading of a session."""
-        return OpencodeReading(unit, self._view(unit.path), resume=resume)
+    def read(self, unit: Unit, *, resume: bytes | None = None) -> DocumentReading:
+        """Return a reading of a session; parts change while a model answers, so of all of it."""
+        session_id = unit.key[len(unit.container) + 1 :]
+        meta = SessionMeta(session_id=session_id, harness=HARNESS)
+        sheet = Sheet(meta=meta, workdir=HARNESS)
+
+        def load(path: Path) -> Any:
+            if path.suffix == opencode_files.SUFFIX:
+                return opencode_files.Files(path, session_id)
+            return _Rows(self._view(path), session_id)
+
+        return DocumentReading(unit, sheet, _drafts, resume=resume, load=load)
 
     def _view(self, path: Path) -> DatabaseView:
         return self._views.setdefault(path, DatabaseView(path))
@@ -124,125 +138,68 @@ def live_files(root: Path) -> list[Path]:
     return [root / (DB_NAME + suffix) for suffix in ("", "-wal")]
 
 
-def database_of(path: Path) -> Path:
-    """Return the database that a file beside it belongs to, any other path as it is."""
-    for suffix in ("-wal", "-shm", "-journal"):
-        if path.name == DB_NAME + suffix:
-            return path.with_name(DB_NAME)
-    return path
-
-
 def _columns(view: DatabaseView, name: str) -> set[str]:
-    return {row[0] for row in view.all("SELECT name FROM pragma_table_info(:key)", name)}
+    return {row[0] for row in view.all(_COLUMNS_OF, name)}
 
 
-class OpencodeReading:
-    """A reading of one session, see `Reading`; parts change while a model answers, so all of it."""
+class _Rows:
+    """What a database says of one session; one message is in memory at a time."""
 
-    late_names = False
+    def __init__(self, view: DatabaseView, session_id: str) -> None:
+        self._view = view
+        self._session_id = session_id
 
-    def __init__(self, unit: Unit, view: DatabaseView, *, resume: bytes | None = None) -> None:
-        """Make a reading of a unit through a view of its database."""
-        self._unit, self._view = unit, view
-        self._session_id = unit.key[len(unit.container) + 1 :]
-        meta = SessionMeta(session_id=self._session_id, harness=HARNESS)
-        self._sheet = Sheet(meta=meta, workdir=HARNESS)
-        self._marker = Marker()
-        self.restarted = resume is not None
-        self.failed = False
-        self.offset = 0
+    def about(self) -> dict[str, Any]:
+        have = {row[0] for row in self._all(_COLUMNS_OF, "session")}
+        columns = {"directory": "directory", "title": "title", "parent_id": "parentID"}
+        wanted = ", ".join(name if name in have else "NULL" for name in columns)
+        rows = self._all(f"SELECT {wanted} FROM session WHERE id = :key", self._session_id)
+        return dict(zip(columns.values(), rows[0], strict=True)) if rows else {}
 
-    @property
-    def session(self) -> SessionMeta:
-        """Return what the database says of the session."""
-        return self._sheet.meta
-
-    @property
-    def skipped(self) -> dict[str, int]:
-        """Return how many parts of unknown types were passed over."""
-        return self._sheet.skipped
-
-    @property
-    def resume(self) -> bytes:
-        """Return the state for the next reading: only that there was one."""
-        return b"" if self.failed else _RESUME
-
-    def __iter__(self) -> Iterator[Turn | Problem]:
-        """Yield the turns in the order of their messages, one message in memory at a time."""
-        sheet = self._sheet
-        try:
-            self._describe()
-            seq = 0
-            for record, (message_id, data) in enumerate(self._messages()):
-                turn = self._turn(message_id, data, seq, record)
-                if turn is not None:
-                    yield turn
-                    seq += 1
-            self.offset = self._unit.size
-        except _FAILURES as exc:
-            self.failed = True
-            yield Problem(path=self._unit.key, kind="unreadable", message=_why(exc))
-            return
-        if sheet.bad:
-            message = f"{sheet.bad} of its records cannot be read."
-            yield Problem(path=self._unit.key, kind="bad_line", message=message, count=sheet.bad)
-        if not seq and sheet.skipped:
-            message = nothing_known(sheet.skipped)
-            yield Problem(path=self._unit.key, kind="unknown_format", message=message)
-
-    def _describe(self) -> None:
-        have = _columns(self._view, "session")
-        names = ("directory", "title", "parent_id")
-        columns = ", ".join(name if name in have else "NULL" for name in names)
-        rows = self._view.all(f"SELECT {columns} FROM session WHERE id = :key", self._session_id)
-        for directory, title, parent in rows:
-            self._sheet.live_in(directory)
-            if isinstance(title, str) and not title.startswith(("New session", "Child session")):
-                self._sheet.entitle(title)
-            if isinstance(parent, str) and parent:
-                self._sheet.meta.parent_id, self._sheet.meta.link = parent, "subagent"
-
-    def _messages(self) -> list[tuple[str, Any]]:
-        """Return the messages' ids, which grow with time, and what is said of each."""
-        rows = self._view.all(
+    def messages(self) -> Iterator[tuple[str, Any]]:
+        rows = self._all(
             "SELECT id, data FROM message WHERE session_id = :key ORDER BY id", self._session_id
         )
-        return [(str(message_id), data) for message_id, data in rows]
+        return ((str(message_id), jsonvalue.parse_column(data)) for message_id, data in rows)
 
-    def _turn(self, message_id: str, data: Any, seq: int, record: int) -> Turn | None:
-        sheet, info = self._sheet, jsonvalue.parse_column(data)
+    def parts(self, message_id: str) -> Iterator[Any]:
+        rows = self._all("SELECT data FROM part WHERE message_id = :key ORDER BY id", message_id)
+        return (jsonvalue.parse_column(data) for (data,) in rows)
+
+    def _all(self, sql: str, key: str) -> list[tuple[Any, ...]]:
+        try:
+            return self._view.all(sql, key)
+        except sqlite3.Error as exc:
+            raise UnreadableError(_why(exc)) from exc
+
+
+def _drafts(held: Any, unit: Unit, sheet: Sheet) -> Iterator[Draft]:
+    """Yield the turns of a session, in the order of their ids, which grow with time."""
+    about = held.about()
+    sheet.live_in(about.get("directory"))
+    title, parent = about.get("title"), about.get("parentID")
+    if isinstance(title, str) and not title.startswith(_NO_TITLES):
+        sheet.entitle(title)
+    if isinstance(parent, str) and parent:
+        sheet.meta.parent_id, sheet.meta.link = parent, "subagent"
+    for message_id, info in held.messages():
         role = texts.string(table(info).get("role"))
+        blocks: list[Block] = []
         if role is None:
             sheet.bad += 1
-            return None
-        sheet.live_in(table(table(info).get("path")).get("cwd"))
-        rows = self._view.all(
-            "SELECT data FROM part WHERE message_id = :key ORDER BY id", message_id
-        )
-        blocks: list[Block] = []
-        for (part,) in rows:
-            value = jsonvalue.parse_column(part)
-            if isinstance(value, dict):
-                blocks += [self._marker.marked(one) for one in _blocks(value, role, sheet)]
-            else:
-                sheet.bad += 1
-        if not blocks:
-            return None
-        if role == "user" and not sheet.meta.title:
-            sheet.meta.title = first_title(blocks)
-        return Turn(
-            session_id=self._session_id,
-            turn_uuid=message_id,
-            parent_uuid=texts.string(table(info).get("parentID")),
-            seq=seq,
+        else:
+            sheet.live_in(table(table(info).get("path")).get("cwd"))
+            for part in held.parts(message_id):
+                if isinstance(part, dict):
+                    blocks += _blocks(part, role, sheet)
+                else:
+                    sheet.bad += 1
+        yield Draft(
+            role=role or "",
+            blocks=blocks,
+            uuid=message_id,
+            parent=texts.string(table(info).get("parentID")),
             ts=texts.time_text(table(table(info).get("time")).get("created")),
-            role=role,
-            blocks=tuple(blocks),
-            workdir=sheet.workdir,
-            source_path=self._unit.container,
-            harness=HARNESS,
-            record=record,
-            ext_blocks=texts.without_nul(blocks),
         )
 
 

@@ -1,4 +1,7 @@
-"""Qwen Code: `~/.qwen/projects/<folded cwd>/chats/<session>.jsonl`, parts as Gemini has them."""
+"""Qwen Code: `~/.qwen/projects/<folded cwd>/chats/<session>.jsonl`, parts as Gemini has them.
+
+Sub-agents have files of their own, `subagents/<session>/agent-<id>.jsonl` beside `chats`.
+"""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,6 +15,7 @@ from funes_ls.indexer.traces.document import (
     WaryReading,
     dicts,
     first_title,
+    glance_json,
     table,
     tool_result,
     tool_use,
@@ -23,6 +27,7 @@ from funes_ls.indexer.traces.walk import Found, file_units, units_at
 
 HARNESS = "qwen"
 _SUFFIXES = (".jsonl",)
+_SUBAGENTS = "subagents"
 _ROLES = {"user": "user", "assistant": "assistant", "tool_result": "tool"}
 TYPES = frozenset(_ROLES)
 
@@ -33,10 +38,10 @@ class QwenSource:
     harness = HARNESS
 
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
-        """Return the folders of chats, one for each project."""
+        """Return the folders of chats and of sub-agents, one each for each project."""
         named = env.get("QWEN_RUNTIME_DIR", "").strip() or env.get("QWEN_HOME", "").strip()
         base = expanded(named) if named else home / ".qwen"
-        return sorted(base.glob("projects/*/chats"))
+        return sorted([*base.glob("projects/*/chats"), *base.glob(f"projects/*/{_SUBAGENTS}")])
 
     def units(self, root: Path) -> Iterator[Unit | Problem]:
         """Yield the sessions under a root, newest first."""
@@ -53,7 +58,7 @@ class QwenSource:
 
 def unit_of(found: Found) -> Unit:
     """Return a session file as a unit."""
-    return found.unit(HARNESS)
+    return found.unit(HARNESS, subagent=found.path.parent.parent.name == _SUBAGENTS)
 
 
 class _Qwen:
@@ -61,12 +66,15 @@ class _Qwen:
 
     def fresh(self, unit: Unit) -> State:
         path = Path(unit.key)
+        meta = SessionMeta(session_id=path.stem, harness=HARNESS)
+        if unit.subagent:
+            meta.link, meta.parent_id = "subagent", _parent_of(path)
         return State(
             harness=HARNESS,
             session_id=path.stem,
             declared=True,
             workdir=texts.fallback_workdir(path),
-            meta=SessionMeta(session_id=path.stem, harness=HARNESS),
+            meta=meta,
         )
 
     def wanted(self, raw: bytes | bytearray, state: State) -> bool:
@@ -87,7 +95,7 @@ class _Qwen:
         kind, meta = texts.kind_of(record), state.meta
         meta.branch = meta.branch or texts.string(record.get("gitBranch")) or ""
         session_id = texts.string(record.get("sessionId"))
-        if session_id and session_id != meta.session_id:
+        if session_id and session_id != meta.session_id and not meta.link:
             meta.inner_id = meta.inner_id or session_id
         if kind == "system":
             _note_title(record, state)
@@ -110,6 +118,12 @@ class _Qwen:
 
     def uuid(self, draft: Draft, state: State, fallback: str) -> tuple[str, str | None]:
         return draft.uuid or fallback, None
+
+
+def _parent_of(path: Path) -> str:
+    """Return what started a sub-agent: a session, or another sub-agent of it."""
+    agent = table(glance_json(path.with_suffix(".meta.json"))).get("parentAgentId")
+    return f"agent-{agent}" if isinstance(agent, str) and agent else path.parent.name
 
 
 def _blocks(parts: list[Any], state: State) -> list[Block]:

@@ -24,6 +24,7 @@ from funes_ls.indexer.traces import (
 )
 from funes_ls.indexer.traces.base import Reading, TraceSource, Unit
 from funes_ls.indexer.traces.document import BROKEN, load_json
+from funes_ls.indexer.traces.sqlitedb import database_of
 from funes_ls.indexer.traces.walk import Found, find_files, found_at, in_order, refuse_odd
 
 _NAMED: dict[str, TraceSource] = {
@@ -107,7 +108,7 @@ class AnySource:
         """Return the sessions under a root that a path below it holds, whatever reads them."""
         wanted = (*codex.SUFFIXES, hermes.DB_NAME, *parquet.SUFFIXES)
         units: list[Unit] = []
-        for item in found_at(root, hermes.database_of(path), wanted):
+        for item in found_at(root, database_of(path, hermes.DB_NAME), wanted):
             if item.path.name.endswith(parquet.SUFFIXES) or item.path.name == hermes.DB_NAME:
                 source: TraceSource = _PARQUET if item.path.name != hermes.DB_NAME else _hermes()
                 units += source.units_at(item.path, item.path)

@@ -18,6 +18,15 @@ _BUSY_S = 1.0
 _PAUSE_S = 0.05
 
 
+def database_of(path: Path, *names: str) -> Path:
+    """Return the database of one of some names that a file beside it belongs to, else the path."""
+    for suffix in ("-wal", "-shm", "-journal"):
+        name = path.name.removesuffix(suffix)
+        if name != path.name and name in names:
+            return path.with_name(name)
+    return path
+
+
 class DatabaseView:
     """Read-only views of one database file, however it is found.
 
