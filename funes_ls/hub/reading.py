@@ -4,6 +4,7 @@ import contextlib
 import logging
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -238,8 +239,9 @@ class Watch:
             found = Found(pinned=pinned)
         except FunesError as exc:
             error = exc
-        except Exception:
-            _log.exception("looking at a memory elsewhere failed")
+        except Exception as exc:  # its message may quote what is in the memory
+            where = "".join(traceback.format_tb(exc.__traceback__))
+            _log.error("looking at a memory elsewhere failed\n%s%s", where, type(exc).__name__)
             error = BackendError(
                 f"{self.memory.spec.text} could not be looked at.",
                 hint="The engine's log says why.",
