@@ -58,18 +58,18 @@ def _question(number: int, line: str, rows: list[Chunk]) -> dict[str, Any]:
 def _gold(spot: str, rows: list[Chunk]) -> list[dict[str, str]]:
     number, _, quote = spot.strip().partition("#")
     script = next(one for one in scripts() if one.name.startswith(f"{number}-"))
-    known_as = _known_as(script)
+    ends_with = known_as(script)
     found = [row for row in rows if squeezed(quote) in squeezed(row.text)]
-    there = {(row.session_id, row.turn_uuid) for row in found if known_as in row.session_id}
+    there = {(row.session_id, row.turn_uuid) for row in found if ends_with in row.session_id}
     if not there:
-        raise SystemExit(f"{script.name} ({known_as}) does not hold {quote!r}")
+        raise SystemExit(f"{script.name} ({ends_with}) does not hold {quote!r}")
     return [
         {"session": script.name, "session_id": session, "turn_uuid": turn, "quote": quote}
         for session, turn in sorted(there)
     ]
 
 
-def _known_as(script: Script) -> str:
+def known_as(script: Script) -> str:
     """Return what the session id of a script is, or ends with."""
     if "subagent" in script.head.get("variant", "") and script.head["harness"] == "claude":
         return f"agent-{digest('agent', script.name)[:8]}"
