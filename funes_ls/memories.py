@@ -168,17 +168,20 @@ class OpenEachTime:
             origin.name, origin.note = spec.text, ""
         if spec.path is not None:
             return _opened(self.settings, spec.path, patience_s=_COMMAND_S)
+        remote = RemoteMemory(spec, self._env, self.settings.home)
         try:
-            found = self._found(spec)
+            found = self._found(remote)
         except FunesError as exc:
             _fall_back(self.settings, spec, exc, origin)
             return _opened(self.settings, self.settings.memory_dir, patience_s=_COMMAND_S)
         if origin is not None:
             origin.note = found.note
-        return _snapshot(spec, found.pinned, patience_s=_COMMAND_S)
+        memory = _snapshot(spec, found.pinned, patience_s=_COMMAND_S)
+        if not found.note:
+            remote.keep()
+        return memory
 
-    def _found(self, spec: MemorySpec) -> Found:
-        remote = RemoteMemory(spec, self._env, self.settings.home)
+    def _found(self, remote: RemoteMemory) -> Found:
         try:
             return Found(pinned=remote.look())
         except FunesError as exc:
@@ -296,6 +299,10 @@ class KeptOpen:
                     if kept.memory is not None and kept.revision != pinned.revision:
                         kept.memory.move_to(pinned.base, open_pinned(pinned))
                         kept.revision = pinned.revision
+            except BaseException:
+                with self._lock:
+                    self._drop(pinned.place, kept)
+                raise
             finally:
                 self._given_back(kept)
 

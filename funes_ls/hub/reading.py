@@ -34,6 +34,10 @@ WAIT_S, FIRST_WAIT_S = 1.0, 1.5
 _AGAIN_S = 1.0
 _TRIES = 3
 _RECORD = "snapshot.json"
+_AWAY, _SLOW = "cannot be reached", "has not answered yet"
+_BROKEN = "cannot be read as it is now"
+#: Errors in spite of which a copy answers: of a broken push there is an older one.
+_PASSING = OUT_OF_REACH | {"damaged"}
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
@@ -59,6 +63,7 @@ class RemoteMemory:
         self.spec = spec
         self.place = home / "derived" / spec.key
         self.remote: Remote = open_remote(spec, env, cache_dir=home / "remote")
+        self._looked: Head | None = None
 
     def look(self, *, progress: Progress | None = None) -> Pinned:
         """Return the newest snapshot, fetched as far as it is not here.
@@ -73,7 +78,7 @@ class RemoteMemory:
                 base = self.remote.fetched(head, progress=progress)
             except HeadMoved:
                 continue
-            self._record(head)
+            self._looked = head
             return self._pinned(base, head)
         raise BackendError(
             f"{self.spec.text} changes faster than it can be read.",
@@ -83,19 +88,27 @@ class RemoteMemory:
 
     def last(self) -> Found | None:
         """Return the snapshot that was fetched last if all of it is still here; asks no network."""
+        known = self._recorded()
+        if known is None or known.head.is_empty:
+            return None
+        base = self.remote.kept(known.head)
+        if base is None:
+            return None
+        return Found(pinned=self._pinned(base, known.head), note=self.note(_AWAY))
+
+    def note(self, why: str) -> str:
+        """Return what to tell of an answer from the snapshot that was fetched last."""
+        known = self._recorded()
+        at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(known.at_s if known else None))
+        return f"{self.spec.text} {why}: answered from the copy of {at}."
+
+    def _recorded(self) -> Snapshot | None:
         try:
             raw = (self.place / _RECORD).read_bytes()
             known = msgspec.json.decode(raw, type=Snapshot)
         except (OSError, msgspec.MsgspecError):
             return None
-        if known.text != self.spec.text or known.head.is_empty:
-            return None
-        base = self.remote.kept(known.head)
-        if base is None:
-            return None
-        at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(known.at_s))
-        note = f"{self.spec.text} cannot be reached: answered from the copy of {at}."
-        return Found(pinned=self._pinned(base, known.head), note=note)
+        return known if known.text == self.spec.text else None
 
     def _pinned(self, base: Path, head: Head) -> Pinned:
         return Pinned(
@@ -106,8 +119,11 @@ class RemoteMemory:
             told=lambda: told_in(base),
         )
 
-    def _record(self, head: Head) -> None:
-        known = Snapshot(text=self.spec.text, head=head, at_s=time.time())
+    def keep(self) -> None:
+        """Note that what was looked at last can be read: it is what `last` gives from now on."""
+        if self._looked is None:
+            return
+        known = Snapshot(text=self.spec.text, head=self._looked, at_s=time.time())
         with contextlib.suppress(OSError):  # then there is none to fall back on
             make_private(self.place)
             fresh = self.place / f"{_RECORD}.{threading.get_ident()}"
@@ -188,6 +204,7 @@ class Watch:
         self._looked_at = float("-inf")
         self._asked_at = float("-inf")
         self._done: threading.Event | None = None
+        self._is_slow = False
         self._progress: tuple[int, int | None] = (0, None)
 
     def found(self, *, waits: bool = True) -> Found:
@@ -202,18 +219,19 @@ class Watch:
         """
         self._asked_at = time.monotonic()
         error = self._error
-        refused = error is not None and error.kind not in OUT_OF_REACH
+        refused = error is not None and error.kind not in _PASSING
         looking = self._begin(min(LOOK_S, _AGAIN_S) if refused else LOOK_S)
         if looking is not None:
             known = self._known() is not None
-            looking.wait((WAIT_S if waits else 0.0) if known else FIRST_WAIT_S)
+            wait_s = WAIT_S if waits and not self._is_slow else 0.0
+            self._is_slow = not looking.wait(wait_s if known else FIRST_WAIT_S) and waits
         with self._lock:
-            found, error, busy = self._found, self._error, self._done is not None
-        if error is not None and (error.kind not in OUT_OF_REACH or found is None):
+            found, error = self._found, self._error
+        if error is not None and (error.kind not in _PASSING or found is None):
             raise error
         if found is None:
             raise self._not_yet()
-        return found if error is not None and not busy else Found(pinned=found.pinned)
+        return found
 
     def look_ahead(self) -> None:
         """Look for what is new while the memory is in use."""
@@ -224,7 +242,7 @@ class Watch:
         """Begin to look unless that was done lately; return what tells the end of it."""
         with self._lock:
             if self._done is None and time.monotonic() - self._looked_at >= after_s:
-                self._done = threading.Event()
+                self._done, self._is_slow = threading.Event(), False
                 threading.Thread(target=self._look, name="remote", daemon=True).start()
             return self._done
 
@@ -236,6 +254,7 @@ class Watch:
             pinned = self.memory.look(progress=self._tell)
             if self._found is None or self._found.pinned.revision != pinned.revision:
                 finish = readable(self.memory.spec, lambda: self._advance(pinned))
+            self.memory.keep()
             found = Found(pinned=pinned)
         except FunesError as exc:
             error = exc
@@ -252,28 +271,26 @@ class Watch:
             if found is not None:
                 self._found = found
             elif self._found is not None and error is not None:
-                self._found = self._noted(self._found)
+                why = _AWAY if error.kind in OUT_OF_REACH else _BROKEN
+                self._found = Found(pinned=self._found.pinned, note=self.memory.note(why))
             done = self._done
         try:
             finish()
-        except FunesError as exc:
-            _log.info("what is open is not made current (%s)", exc.kind)
+        except (FunesError, OSError, ValueError, RuntimeError) as exc:
+            _log.info("what is open is not made current (%s)", type(exc).__name__)
         finally:
             with self._lock:
                 self._done = None
             if done is not None:
                 done.set()
 
-    def _noted(self, found: Found) -> Found:
-        last = self.memory.last()
-        return Found(pinned=found.pinned, note=last.note if last is not None else found.note)
-
     def _known(self) -> Found | None:
         """Return what is known, at first what was fetched by an earlier process."""
         if self._found is None:
             last = self.memory.last()
             with self._lock:
-                self._found = self._found or last
+                if self._found is None and last is not None:
+                    self._found = Found(pinned=last.pinned, note=self.memory.note(_SLOW))
         return self._found
 
     def _tell(self, done: int, total: int | None) -> None:

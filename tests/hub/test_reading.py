@@ -156,7 +156,7 @@ def test_without_network_the_last_snapshot_answers_and_says_so(
     hub_env: dict[str, str],
     published: Published,
     hub: FakeHub,
-    patient: None,
+    always_due: None,
 ) -> None:
     ask(how(settings, hub_env))
     hub.fail("*", ".", drop=True, times=99)  # what is connected stays so when it stops
@@ -289,6 +289,46 @@ def test_a_memory_of_another_model_is_answered_by_words(
     assert sessions_in(answer) == {"alpha"}
     assert answer.legs["words"] == "ran" and answer.legs["vector"] in ("no_model", "wrong_model")
     assert "by words only" in answer.note
+
+
+def test_of_a_push_that_broke_the_memory_the_copy_before_answers(
+    kept: KeptOpen,
+    settings: Settings,
+    hub_env: dict[str, str],
+    published: Published,
+    hub: FakeHub,
+    always_due: None,
+) -> None:
+    ask(kept)
+    extend(published.base, talk("beta", 4), published.encode)
+    for path in (published.base / "chunks.lance" / "data").iterdir():
+        path.write_bytes(b"no rows")
+    published.push()
+    answer = ask(kept)
+    assert sessions_in(answer) == {"alpha"}
+    assert f"{NAME} cannot be read as it is now: answered from the copy of" in answer.note
+    hub.fail("*", ".", drop=True, times=99)
+    assert sessions_in(ask(OpenEachTime(settings, hub_env))) == {"alpha"}
+
+
+def test_a_hub_that_never_answers_costs_one_question_a_moment(
+    settings: Settings, hub_env: dict[str, str], published: Published, hub: FakeHub
+) -> None:
+    ask(OpenEachTime(settings, hub_env))
+    held = hub.hold("GET", f"/api/datasets/{NAME}$")
+    kept = KeptOpen(settings, hub_env)
+    try:
+        first = ask(kept)
+        assert held.reached.is_set() and sessions_in(first) == {"alpha"}
+        assert "has not answered yet: answered from the copy of" in first.note
+        started = time.monotonic()
+        for _ in range(5):
+            ask(kept)
+        assert time.monotonic() - started < 5 * remote_reading.WAIT_S
+        held.release()
+        until(lambda: ask(kept).note == "")
+    finally:
+        kept.close()
 
 
 # Several at once
