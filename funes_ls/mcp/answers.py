@@ -10,6 +10,7 @@ from typing import Any
 
 from funes_ls import render
 from funes_ls.indexer.errors import FunesError, UsageError
+from funes_ls.indexer.home import expanded
 from funes_ls.mcp import fence
 from funes_ls.mcp.arguments import Given
 from funes_ls.mcp.call import Call
@@ -46,7 +47,7 @@ class Asking:
         self.given = given
         self.tokens = given.number("max_tokens", tokens)
         self.k = given.number("k", k)
-        self._memory = given.text("memory").strip() or memory
+        self._memories = _named(given.text("memory")) or _named(memory)
         self._call = call
         self._roots = roots
         self._env = env
@@ -58,9 +59,18 @@ class Asking:
 
     def ask(self, method: str, **params: Any) -> Any:
         """Return what the engine answers, with attributes."""
-        wanted = {**params, "memory": self._memory or None}
+        names = self._memories
+        if len(names) > 1 and method != "funes/recall":
+            raise UsageError("This reads one memory at a time.", hint="Name one of them.")
+        which = {"memories": list(names)} if len(names) > 1 else {"memory": "".join(names) or None}
+        wanted = {**params, **which}
         sent = prepared(method, wanted, self._env, warn=lambda _: None)
         return as_object(self._call.ask(method, sent))
+
+    def origin(self, memory: str) -> str:
+        """Return whose the memory is that answered, or what the several are that did."""
+        several = len(self._memories) > 1
+        return f"the memories {fence.one_line(memory)}" if several else fence.origin(memory)
 
     def sent_path(self, name: str) -> str:
         """Return a path that was given, for the engine."""
@@ -69,6 +79,13 @@ class Asking:
     def file(self, name: str) -> Path | None:
         """Return the path of a file that is there."""
         return self._roots.file(self.given.text(name).strip())
+
+
+def _named(memories: str) -> list[str]:
+    """Return the memories that are named, with commas between; a path may have some of its own."""
+    if "," in memories and not expanded(memories.strip()).exists():
+        return list(filter(None, map(str.strip, memories.split(","))))
+    return [memories.strip()] if memories.strip() else []
 
 
 def recall(asking: Asking) -> str:
@@ -89,9 +106,10 @@ def recall(asking: Asking) -> str:
     pieces = [render.recall_text(_like(found, hits=[hit], asked=None, weak=False)) for hit in hits]
     count = fence.fitting(pieces, asking.room)
     shown = fence.cut("".join(pieces[:count]), asking.room)
+    origin = asking.origin(found.memory)
     lead = (
-        f"{render.counted(count, 'passage')} from past coding-agent sessions, from "
-        f"{fence.origin(found.memory)}, best first. `get` shows the turns around one."
+        f"{render.counted(count, 'passage')} from past coding-agent sessions, from {origin}, "
+        "best first. `get` shows the turns around one."
     )
     if found.weak:
         lead = f"Weak match: perhaps nothing here answers; these are the nearest. {lead}"

@@ -36,6 +36,7 @@ class Param(NamedTuple):
         needed: A call without it is refused.
         least, most: Of a number; one beyond is taken as the nearest.
         choices: The values there are, () for any.
+        between: What stands between texts that were given as a list.
     """
 
     about: str
@@ -44,6 +45,7 @@ class Param(NamedTuple):
     least: int = 0
     most: int = 1_000_000
     choices: tuple[str, ...] = ()
+    between: str = " "
 
 
 class Given(NamedTuple):
@@ -122,7 +124,7 @@ def _name(written: str, params: Mapping[str, Param]) -> str:
 
 def _value(name: str, param: Param, value: Any) -> str | int:
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        value = " ".join(value)
+        value = param.between.join(value)
     if param.kind == "integer":
         number = _number(value)
         if number is None:

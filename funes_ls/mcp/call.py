@@ -58,7 +58,8 @@ class Call:
             MemoryStateError: there is no memory yet, and none was named.
             EngineError: the engine says no, or there is none.
         """
-        if not params.get("memory") and not (self._home / "memory").is_dir():
+        is_named = params.get("memory") or params.get("memories")
+        if not is_named and not (self._home / "memory").is_dir():
             raise no_memory(self._home)
         died = False
         for _ in range(_MOST_TRIES):

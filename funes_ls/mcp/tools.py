@@ -20,7 +20,16 @@ INSTRUCTIONS = (
 )
 
 DEFAULT_K, MOST_K = 8, 50
-_MEMORY = Param("which memory to read; leave it out for the usual one, or give its path")
+_MEMORY = Param(
+    "which memory to read: `local`, `org/name` on the Hub, an address such as s3://bucket/folder, "
+    "or a path, as the `→ get` line says; leave it out for the usual one",
+    between=",",
+)
+_MEMORIES = Param(
+    "which memory to read, or which several with commas between: `local`, `org/name` on the Hub, "
+    "an address such as s3://bucket/folder, or a path; leave it out for the usual one",
+    between=",",
+)
 _TOKENS = Param(
     f"about how many tokens the answer may have ({DEFAULT_TOKENS:,} by default)",
     "integer",
@@ -67,7 +76,7 @@ TOOLS: dict[str, Tool] = {
             "since": Param("only what is newer: 2026-03-01, 2026-03, 7d, 12h, yesterday"),
             "until": Param("only what is older, likewise"),
             "path": Param("only sessions that touched this file or folder"),
-            "memory": _MEMORY,
+            "memory": _MEMORIES,
             "offset": Param(
                 "leave out so many of the best passages: those you have seen", "integer", most=900
             ),

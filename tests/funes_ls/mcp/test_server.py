@@ -36,6 +36,8 @@ STATUS = {
     "redacted": {},
     "scrub_due": False,
     "excluded": 0,
+    "remote": None,
+    "local": None,
     "note": "",
 }
 
@@ -430,3 +432,26 @@ def test_a_weak_match_is_told_once_and_before_the_passages(client: Client) -> No
     text = client.text(1)
     assert text.casefold().count("weak match") == 1
     assert text.index("Weak match") < text.index("passage 1") < text.index("passage 2")
+
+
+@pytest.mark.parametrize("named", ["local, acme/kb", ["local", "acme/kb"], "local,acme/kb,"])
+def test_several_memories_are_recalled_from_at_once(client: Client, named: Any) -> None:
+    answer = {**NOTHING, "memory": "local, acme/kb", "hits": [hit(1)]}
+    with FakeEngine(client.server._home, lambda method, params: answer) as engine:
+        client.call(1, "recall", query="x", memory=named)
+        assert "from the memories local, acme/kb, best first" in client.text(1)
+        client.call(2, "status", memory=named)
+        assert client.answer(2)["result"]["isError"]
+        assert "one memory at a time" in client.text(2)
+    [(_, asked)] = engine.asked
+    assert asked["memories"] == ["local", "acme/kb"]
+    assert "memory" not in asked
+
+
+def test_a_path_with_a_comma_is_one_memory(client: Client, own_home: Path) -> None:
+    folder = own_home / "a, b"
+    folder.mkdir()
+    with FakeEngine(client.server._home, lambda method, params: NOTHING) as engine:
+        client.call(1, "recall", query="x", memory=str(folder))
+        client.text(1)
+    assert engine.asked[0][1]["memory"] == str(folder)
