@@ -177,6 +177,8 @@ def _explain_text(hit: "Hit") -> str:
 def get_text(answer: "GetAnswer") -> str:
     """Return turns in the agent layout; a fixed sentence when the turn is not there."""
     if not answer.found:
+        if not answer.harness:
+            return f"no session {safe(answer.session_id)}\n"
         return f"no turn {safe(answer.turn_uuid)} in session {safe(answer.session_id)}\n"
     return "".join(_turn_text(turn) for turn in answer.turns)
 

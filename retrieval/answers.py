@@ -241,7 +241,8 @@ class GetAnswer(Struct, frozen=True, kw_only=True):
 
     Attributes:
         session_id: In full, also when a prefix was given.
-        found: False when the memory holds no such turn; then `turns` is empty.
+        found: False when the memory holds no such turn; then `turns` is empty, and `harness` is ""
+            when it holds no such session.
         files: What calls of the session that succeeded changed or read, absolute where the session
             tells: files of the turns shown, in their order, then the others'; each once, not all.
         reopen: The command that goes on with the session in its harness, () where there is none.

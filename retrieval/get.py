@@ -47,7 +47,14 @@ def _get(
     rows = memory.session_rows(full_id)
     turn, seqs = _turn_of(turn_uuid.strip(), rows)
     if not seqs:
-        return GetAnswer(memory=memory_name, session_id=full_id, turn_uuid=turn_uuid, found=False)
+        told = rows[0].harness if rows else session.harness if session else ""
+        return GetAnswer(
+            memory=memory_name,
+            session_id=full_id,
+            turn_uuid=turn_uuid,
+            found=False,
+            harness=told or ("other" if rows or session else ""),
+        )
     near = [row for row in rows if any(abs(row.seq - seq) <= max(window, 0) for seq in seqs)]
     if window <= 0:
         near = [row for row in near if row.turn_uuid == turn]

@@ -6,6 +6,7 @@ import os
 from funes_ls import render
 from funes_ls.cli import plans
 from funes_ls.cli.output import confirm, notice
+from funes_ls.indexer.errors import UsageError
 from funes_ls.install import apply
 from funes_ls.install.plan import Plan, wanted_for
 from funes_ls.install.registry import TITLES, setup_of
@@ -25,7 +26,8 @@ def add(args: argparse.Namespace) -> int:
         return _show(args, plan, done=False)
     if plan.problems and not plan.steps:
         return _show(args, plan, done=True)
-    is_first = not args.no_index and first_index.is_due(wanted, args.memory)
+    needed = elsewhere is not None or args.memory in (None, "local")
+    is_first = not args.no_index and first_index.is_due(wanted, needed=needed)
     if not plan.steps and not plans.can_ask(args):  # nothing is changed: there is only to tell
         return _show(args, _with_word(plan) if is_first else plan, done=True)
     plans.refuse_unasked(args)
@@ -67,7 +69,15 @@ def _memory(spec: str | None) -> str:
     from funes_ls.indexer.settings import load_settings
 
     found = parse_spec(str(spec), load_settings(os.environ)[0])
-    return found.text if found.path is None else str(found.path.absolute())
+    if found.path is None:
+        return found.text
+    if not any((found.path / name).exists() for name in ("catalog.db", "chunks.lance")):
+        raise UsageError(
+            f"No memory at {spec}: nothing was indexed there yet.",
+            hint="Name `local`, the folder of a memory, or <org>/<repo> on the Hub.",
+            kind="no_such_memory",
+        )
+    return str(found.path.absolute())
 
 
 def _with_word(plan: Plan) -> Plan:

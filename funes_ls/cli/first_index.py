@@ -26,10 +26,9 @@ _NO_LIMIT_S = 1e7
 _LOOK_S = 12.0
 
 
-def is_due(wanted: Wanted, memory: str | None) -> bool:
-    """Return whether the agent is to recall from the local memory, and there is none yet."""
-    is_local = memory in (None, "", "local")
-    return is_local and not (wanted.funes_home / "memory" / "catalog.db").exists()
+def is_due(wanted: Wanted, *, needed: bool) -> bool:
+    """Return whether the local memory is needed, to recall from or publish, and not there yet."""
+    return needed and not (wanted.funes_home / "memory" / "catalog.db").exists()
 
 
 def read_words(args: argparse.Namespace) -> bool:

@@ -217,6 +217,8 @@ def test_nothing_found_is_no_failure(agent: McpClient) -> None:
     text = agent.call("recall", query="zebrafish quokka", since="1d")
     assert text.startswith("no results") and "without since" in text
     assert "no turn" in agent.call("get", session_id=SESSION, turn_uuid="no-such-turn")
+    missing = agent.call("get", session_id="no-such-session", turn_uuid="no-such-turn")
+    assert missing.startswith("no session no-such-session. The two ids")
     assert "no session" in agent.call("related", file="no/such/file.zig")
 
 

@@ -206,6 +206,9 @@ def test_another_memory_takes_the_place_of_the_one_before(
     assert add("claude").code == 0
     other = tmp_path / "shared memory"
     other.mkdir()
+    empty = funes("add", "claude", str(other), "--yes")
+    assert (empty.code, f"No memory at {other}" in empty.err) == (2, True)
+    (other / "catalog.db").touch()
     assert funes("add", "claude", str(other), "--yes").code == 0
     servers = json.loads((person / ".claude.json").read_text())["mcpServers"]
     assert servers["funes"]["args"] == ["mcp", str(other)]
