@@ -148,10 +148,17 @@ class Words:
         terms = self._analyzer.analyze(uniform(word))
         return min((int(self._searcher.doc_freq("text", term)) for term in terms), default=0)
 
-    def coverage(self, question: str, passages: Sequence[str]) -> Coverage:
-        """Return how much of a question's words and names each passage holds."""
-        text = uniform(question)
-        weights, known = self._weights(text)
+    def coverage(self, question: str, passages: Sequence[str], *, ignored: str = "") -> Coverage:
+        """Return how much of a question's words and names each passage holds.
+
+        Args:
+            question: Free text.
+            passages: What may hold them.
+            ignored: Words that do not count where there are others.
+        """
+        weights, known = self._weights(uniform(question))
+        small = set(self._analyzer.analyze(ignored))
+        weights = {word: w for word, w in weights.items() if word not in small} or weights
         total = sum(weights.values()) or 1.0
         held = []
         for passage in map(uniform, passages):

@@ -30,12 +30,14 @@ class Span(Struct, frozen=True, kw_only=True):
     """A stretch of time that a question names; a side is None where it is open.
 
     Attributes:
-        said: The words that name it.
+        said: The words that name it, as they are told back.
+        words: The same, as they stand in the question.
         since_us: UTC microseconds, inclusive.
         until_us: Exclusive.
     """
 
     said: str
+    words: tuple[str, ...]
     since_us: int | None
     until_us: int | None
 
@@ -57,7 +59,8 @@ def span_of(text: str, *, now_us: int, zone: tzinfo | None = None) -> Span | Non
     found = sorted(_found(lowered, today), key=lambda one: one[0])
     if not found:
         return None
-    said = ", ".join(text[start:end] for start, end, _ in found)
+    words = tuple(text[start:end] for start, end, _ in found)
+    said = ", ".join(words)
     first = min(days[0] for _, _, days in found)
     last = max(days[1] for _, _, days in found)
     since, until = days_us(first, zone), days_us(last, zone)
@@ -65,14 +68,18 @@ def span_of(text: str, *, now_us: int, zone: tzinfo | None = None) -> Span | Non
     if side in ("since", "after"):
         return Span(
             said=f"{side} {said}",
+            words=words,
             since_us=until if side == "after" else since,
             until_us=now_us + AHEAD_US,
         )
     if side in ("before", "until", "till"):
         return Span(
-            said=f"{side} {said}", since_us=None, until_us=since if side == "before" else until
+            said=f"{side} {said}",
+            words=words,
+            since_us=None,
+            until_us=since if side == "before" else until,
         )
-    return Span(said=said, since_us=since, until_us=until)
+    return Span(said=said, words=words, since_us=since, until_us=until)
 
 
 def _open_side(before: str) -> str:

@@ -50,6 +50,11 @@ class Plan(Struct, frozen=True, kw_only=True):
         return within(self.limits, self.preference)
 
     @property
+    def subject(self) -> str:
+        """Return the question without what it names besides, "" for an id alone."""
+        return self.text if self.preference is NONE else self.preference.subject
+
+    @property
     def meaning(self) -> str:
         """Return what is meant, as text: the question and what an artefact says."""
         return self.text if self.inquiry is None else f"{self.text}\n{self.inquiry.text}".strip()

@@ -40,9 +40,17 @@ _AGENT = re.compile(
 )
 #: Ids as harnesses make them: whole, or as much of one as is shown; or said to be one.
 _ID = re.compile(
-    r"(?<![\w/.-])(?:[0-9a-f]{8}(?:-[0-9a-f-]{1,28})?|agent-[0-9a-f]{6,}|\d{8}_\d{6}_\w{4,}"
+    r"(?<![\w/.-])(?:[0-9a-f]{8}(?:-[0-9a-f-]{1,28})?|agent-[0-9a-f]{6,}|\d{8}_\d{6}(?:_\w+)?"
     r"|ses_\w{8,})(?![\w/-]|\.\w)|(?<=\bsession )[\w-]{6,}",
 )
+#: Words by which a person asks for what is in force now.
+_LATEST = re.compile(
+    r"\b(?:latest|newest|most recent(?:ly)?|last time|nowadays|these days|currently|at present"
+    r"|as of now|by now)\b",
+    re.IGNORECASE,
+)
+#: What the oldest of the passages that fit keeps of its score then, and what fitting means.
+_OLDEST, _FITTING = 0.75, 0.6
 _FILE = re.compile(r"(?<![\w/.@-])(?:[~\w.-]*/)*[\w.-]*\w\.[A-Za-z]\w{0,9}(?![\w/-]|\.\w)")
 
 
@@ -53,12 +61,16 @@ class Preference(Struct, frozen=True, kw_only=True):
         limits: Time, harness, session; rows outside keep less of their score.
         files: Sessions that touched a file that was named.
         bare: The question is the id of a session and nothing else.
+        newest: It asks for what is in force now.
+        subject: The question without the words that name a time, an agent or a session.
         note: Says so.
     """
 
     limits: Limits = Limits()
     files: frozenset[str] = frozenset()
     bare: bool = False
+    newest: bool = False
+    subject: str = ""
     note: str = ""
 
     @property
@@ -86,31 +98,43 @@ def preference_of(
         return NONE
     told: list[str] = []
     absent: list[str] = []
+    named: list[str] = []
     since_us = until_us = None
     harnesses = sessions = None
     if not (wanted.since or wanted.until) and (span := span_of(text, now_us=now_us, zone=zone)):
+        said = span.said if span.since_us is None else f"of {span.said}"
+        named += span.words
         if catalog.session_ids(SessionFilter(since_us=span.since_us, until_us=span.until_us)):
             since_us, until_us = span.since_us, span.until_us
-            told.append(f"of {span.said}" if span.since_us is not None else span.said)
+            told.append(said)
         else:
-            absent.append(f"of {span.said}" if span.since_us is not None else span.said)
-    if not wanted.harness and (agent := _agent(text)):
-        facet = HARNESSES[agent]
-        if catalog.session_ids(SessionFilter(harness=facet)):
-            harnesses = frozenset({facet})
-            told.append(f"in {agent}")
-    if not wanted.session and (session := _session(text, catalog)):
+            absent.append(said)
+    agent, phrase = ("", "") if wanted.harness else _agent(text)
+    if agent and catalog.session_ids(SessionFilter(harness=HARNESSES[agent])):
+        harnesses = frozenset({HARNESSES[agent]})
+        told.append(f"in {agent}")
+        named.append(phrase)
+    session, name = ("", "") if wanted.session else _session(text, catalog)
+    if session:
         sessions = frozenset({session})
         told.append(f"in session {session}")
-    files = frozenset[str]() if wanted.path else sessions_with(_FILE.findall(text), catalog)
+        named.append(name)
     return Preference(
         limits=Limits(
             session_ids=sessions, harnesses=harnesses, since_us=since_us, until_us=until_us
         ),
-        files=files,
-        bare=sessions is not None and _ID.fullmatch(text.strip()) is not None,
+        files=frozenset() if wanted.path else sessions_with(_FILE.findall(text), catalog),
+        bare=bool(session) and name == text.strip(),
+        newest=_LATEST.search(text) is not None,
+        subject=_without(text, named),
         note=_note(told, absent),
     )
+
+
+def _without(text: str, named: list[str]) -> str:
+    for words in named:
+        text = text.replace(words, " ", 1)
+    return " ".join(text.split())
 
 
 def _note(told: list[str], absent: list[str]) -> str:
@@ -120,21 +144,24 @@ def _note(told: list[str], absent: list[str]) -> str:
     return " ".join(notes)
 
 
-def _agent(text: str) -> str:
+def _agent(text: str) -> tuple[str, str]:
+    """Return the agent that a question names, and the words that do."""
     found = _AGENT.search(text)
-    name = (found["agent"] or found["other"]).lower() if found else ""
-    return _AGENTS.get(" ".join(name.split()), "")
+    if found is None:
+        return "", ""
+    return _AGENTS[" ".join((found["agent"] or found["other"]).lower().split())], found[0]
 
 
-def _session(text: str, catalog: Catalog) -> str:
+def _session(text: str, catalog: Catalog) -> tuple[str, str]:
+    """Return the session whose id a question names, and the id as it stands there."""
     for found in _ID.finditer(text):
         try:
             session = find_session(found[0], catalog)
         except UsageError:  # the start of several
             continue
         if session is not None:
-            return session.session_id
-    return ""
+            return session.session_id, found[0]
+    return "", ""
 
 
 def within(limits: Limits, preference: Preference) -> Limits | None:
@@ -209,6 +236,22 @@ def preference_factors(rows: Sequence[Row], preference: Preference) -> Scores:
         if preference.files and row.session_id not in preference.files:
             factors[n] *= _OTHER_FILE
     return factors
+
+
+def newest_factors(times_us: Scores, scores: Scores) -> Scores:
+    """Return a factor for each passage that rises with its time, from the oldest that fits on.
+
+    Args:
+        times_us: UTC microseconds, NaN where unknown.
+        scores: How well each fits.
+    """
+    if not len(scores):
+        return np.ones(0)
+    fitting = times_us[(scores >= _FITTING * scores.max()) & ~np.isnan(times_us)]
+    if len(fitting) < 2 or fitting.max() == fitting.min():
+        return np.ones(len(scores))
+    share = (times_us - fitting.min()) / (fitting.max() - fitting.min())
+    return _OLDEST + (1.0 - _OLDEST) * np.clip(np.nan_to_num(share, nan=0.5), 0.0, 1.0)
 
 
 def with_plain_answer(final: Scores, plain: Scores, factors: Scores) -> Scores:

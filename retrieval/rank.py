@@ -12,7 +12,7 @@ from funes_ls.retrieval.fold import Folded, fold
 from funes_ls.retrieval.fuse import Pool, Scores
 from funes_ls.retrieval.lineage import lineages_of
 from funes_ls.retrieval.plan import Plan
-from funes_ls.retrieval.preference import preference_factors, with_plain_answer
+from funes_ls.retrieval.preference import newest_factors, preference_factors, with_plain_answer
 from funes_ls.retrieval.prior import brevity_factors, prior_factors
 from funes_ls.retrieval.recency import age_factors
 from funes_ls.retrieval.rerank import Reranker
@@ -58,12 +58,15 @@ def ranked(
     passages = fold([rows[index] for index in order], lineages)
     best = order[[passage.best for passage in passages]] if passages else order
     scores = _reranked(work, passages, base[best], reranker)
+    times_us = np.array([_time(passage.row) for passage in passages])
     age = age_factors(
-        np.array([_time(passage.row) for passage in passages]),
+        times_us,
         now_us=work.now_us,
         half_life_days=request.half_life_days,
         floor=request.age_floor,
     )
+    if work.preference.newest:
+        age *= newest_factors(times_us, scores)
     favour = favour[best]
     final = with_plain_answer(scores * age * favour, scores * age, favour)
     prior = prior[best] * favour

@@ -293,7 +293,7 @@ def _answer(
     if legs.states["vector"] != "pending":  # else the answer that says all this comes next
         rows = [passage.row for passage in passages]
         hits = with_revisits(hits, rows, memory, memory_name=work.request.memory_name)
-        sure = confidence(work.text, hits, memory) if work.inquiry is None else None
+        sure = confidence(work.subject, hits, memory) if work.inquiry is None else None
         clock.lap("marks")
     return RecallAnswer(
         memory=work.request.memory_name,

@@ -44,7 +44,7 @@ def words_only(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 def test_words_alone_keep_their_floor(words_only: Settings) -> None:
     run = measured(words_only, "words")
     assert below_floor(run) == []
-    assert told_apart(run.stages["words"]) >= 0.80
+    assert told_apart(run.stages["words"]) >= 0.86
 
 
 @pytest.mark.model
@@ -53,7 +53,7 @@ def test_what_is_shipped_keeps_its_floor(tmp_path: Path) -> None:
     settings = make_memory(tmp_path / "home", model=real_model("all-MiniLM-L6-v2-int8"))
     run = measured(settings, "fused", "shipped")
     assert below_floor(run) == []
-    assert told_apart(run.stages["shipped"]) >= 0.89
+    assert told_apart(run.stages["shipped"]) >= 0.90
 
 
 def test_every_quote_stands_in_its_turn(words_only: Settings) -> None:

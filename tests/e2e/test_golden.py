@@ -34,6 +34,28 @@ def test_recall(name: str, samples: Path, golden: Callable[[str, str], None]) ->
     golden(name, blanked(ran.out))
 
 
+@pytest.mark.parametrize(
+    ("name", "query", "note"),
+    [
+        (
+            "time",
+            "retry attempts and backoff in February 2026",
+            "What was said of February 2026 comes first",
+        ),
+        ("agent", "reconnect backoff jitter in codex", "What was said in codex comes first"),
+        ("session", "why 503 in 20260602_041244", "in session 20260602_041244_67d881 comes first"),
+        ("file", "timeout in src/tidewater/http.py", ""),
+    ],
+)
+def test_recall_of_what_a_question_names(
+    name: str, query: str, note: str, samples: Path, golden: Callable[[str, str], None]
+) -> None:
+    ran = funes("recall", "--half-life", "0", "-k", "3", "--neighbors", "0", query)
+    assert ran.code == 0, ran.err
+    assert note in ran.err
+    golden(f"recall-named-{name}.txt", blanked(ran.out))
+
+
 def blanked(text: str) -> str:
     """Return hits with the numbers of their score and of the `--explain` line as `n`."""
     lines = [

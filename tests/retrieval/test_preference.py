@@ -11,7 +11,7 @@ from funes_ls.indexer.embedding import Embedder
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.times import parse_ts
 from funes_ls.retrieval.answers import RecallAnswer, RecallFilter, RecallRequest
-from funes_ls.retrieval.preference import with_plain_answer
+from funes_ls.retrieval.preference import newest_factors, with_plain_answer
 from funes_ls.retrieval.recall import recall
 from tests.retrieval.building import NOW_US, memory_of, said
 
@@ -48,7 +48,7 @@ def ask(
 @pytest.mark.parametrize(
     ("query", "first", "note"),
     [
-        ("how often do we retry the upload, as said in January", "5a1f0c77", "of January"),
+        ("how often did we retry the upload in January", "5a1f0c77", "of January"),
         ("retry the upload, 17 February 2026", "6b2e1d88", "of 17 February 2026"),
         ("retry the upload 2026-03-03", CODEX_ID, "of 2026-03-03"),
         ("retry the upload last Tuesday", CODEX_ID, "of last Tuesday"),
@@ -69,6 +69,7 @@ def test_what_is_named_comes_first_and_the_note_says_so(
         answer = ask(memory, query)
     assert answer.hits[0].session_id == first
     assert f"What was said {note} comes first" in answer.note
+    assert not answer.weak
     scores = [hit.score for hit in answer.hits]
     assert scores == sorted(scores, reverse=True)
 
@@ -135,6 +136,30 @@ def test_filters_that_were_given_are_not_second_guessed(funes_home: Path) -> Non
     assert {hit.harness for hit in answer.hits} == {"claude_code"}
     assert answer.hits[0].session_id == "5a1f0c77"
     assert [hit.session_id for hit in none_left.hits] == [CODEX_ID]
+
+
+def test_who_asks_for_the_latest_gets_the_newest_of_what_fits(funes_home: Path) -> None:
+    rows = [
+        said("old", 0, "we retry the upload five times", ts="2025-05-01T10:00:00Z"),
+        said(
+            "new", 0, "the upload now has three retries, we retry less", ts="2026-02-01T10:00:00Z"
+        ),
+        said("off", 0, "upload of the holiday pictures", ts="2026-03-01T10:00:00Z"),
+    ]
+    with memory_of(funes_home, rows) as memory:
+        plain = [hit.session_id for hit in ask(memory, "how often do we retry the upload").hits]
+        latest = ask(memory, "how often do we retry the upload nowadays").hits
+    assert plain[0] == "old"
+    assert [hit.session_id for hit in latest][:2] == ["new", "old"]
+
+
+def test_newest_factors_stay_within_their_bounds() -> None:
+    times = np.array([0.0, 5.0, 10.0, np.nan, 20.0])
+    scores = np.array([1.0, 0.9, 0.7, 0.8, 0.1])
+    assert newest_factors(times, scores).tolist() == [0.75, 0.875, 1.0, 0.875, 1.0]
+    assert newest_factors(times[:1], scores[:1]).tolist() == [1.0]
+    assert newest_factors(np.full(2, np.nan), np.ones(2)).tolist() == [1.0, 1.0]
+    assert len(newest_factors(np.zeros(0), np.zeros(0))) == 0
 
 
 def test_sessions_that_touched_a_named_file_come_before_equals(funes_home: Path) -> None:
