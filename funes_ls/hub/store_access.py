@@ -27,7 +27,8 @@ _SIGN_IN = {
 _REFUSED = re.compile(
     r"ACCESS.?DENIED|INVALID.?ACCESS.?KEY|SIGNATURE.?DOES.?NOT.?MATCH|EXPIRED.?TOKEN|TOKEN.?EXPIRED"
     r"|INVALID.?CLIENT.?TOKEN|MISSING.?AUTHENTICATION|AuthenticationFailed|AuthorizationFailure"
-    r"|PermissionDenied|Unauthenticated|Unauthorized|Forbidden|NoCredentials|CredentialsNotLoaded"
+    r"|OAuth2 access token|TokenRequest|PermissionDenied|Unauthenticated|Unauthorized|Forbidden"
+    r"|NoCredentials|CredentialsNotLoaded"
     r"|failed to (?:get|load).{0,20}credential"
     r"|(?:HTTP status|status:|HTTP response code) 40[13]",
     re.IGNORECASE,
@@ -142,7 +143,7 @@ def _gs(env: Mapping[str, str]) -> tuple[Any, dict[str, str]]:
     options = {}
     if account := env.get("GOOGLE_APPLICATION_CREDENTIALS", ""):
         options["google_application_credentials"] = account
-    return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=_ANSWER_S)), options
+    return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=_CONNECT_S)), options
 
 
 def _az(env: Mapping[str, str]) -> tuple[Any, dict[str, str]]:
@@ -213,5 +214,7 @@ def _refused(spec: MemorySpec, store: str, *, writing: bool) -> MemoryStateError
             f"Your credentials may not write to {spec.text}.", hint=hint, kind="read_only_token"
         )
     return MemoryStateError(
-        f"{store} does not let you read {spec.text}.", hint=hint, kind="unauthorised"
+        f"{store} does not let you read {spec.text}.",
+        hint=f"{hint} An engine that runs already learns of it after `funes engine stop`.",
+        kind="unauthorised",
     )

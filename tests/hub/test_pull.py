@@ -7,6 +7,11 @@ from typing import Any
 
 import pytest
 
+from funes_ls.indexer.errors import FunesError
+from funes_ls.indexer.settings import load_settings
+from funes_ls.memories import OpenEachTime
+from funes_ls.protocol_pull import PullParams
+from funes_ls.pulling import pull
 from tests.e2e.cli import funes, index, recall, status, stored
 from tests.e2e.engines import Engines
 from tests.hub import published
@@ -129,6 +134,33 @@ def test_a_memory_at_a_path(tmp_path: Path, funes_home: Path, encode: Encode) ->
     assert ran.code == 1
     assert "the local memory itself" in ran.err
     assert funes("pull", "local").code == 1
+
+
+def test_what_was_broken_off_is_made_up_for(
+    tmp_path: Path, funes_home: Path, encode: Encode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("funes_ls.indexer.merge._BATCH_ROWS", 3)
+    rows = published.talk("s1", 6) + published.talk("s2", 5)
+    base = published.publish(tmp_path / "kb", rows, encode, stamp=STAMP)
+    settings, _ = load_settings(os.environ)
+    params = PullParams(memory="kb", base=str(base))
+    asked: list[bool] = []
+
+    def cancelled() -> bool:
+        asked.append(True)
+        return len(asked) > 2
+
+    with pytest.raises(FunesError) as exc:
+        pull(params, OpenEachTime(settings), cancelled=cancelled)
+    assert exc.value.kind == "cancelled"
+    half = status()
+    assert 0 < half["chunks"] < 11
+    answer = pull(params, OpenEachTime(settings))
+    assert answer.chunks == 11 - half["chunks"]
+    told = status()
+    assert (told["chunks"], told["sessions"], told["words_only"]) == (11, 2, 0)
+    listed = funes("sessions", "--json").json["sessions"]
+    assert {one["session_id"]: one["chunks"] for one in listed} == {"s1": 6, "s2": 5}
 
 
 def test_what_goes_wrong_is_told(hub: FakeHub, tmp_path: Path, encode: Encode) -> None:
