@@ -108,10 +108,12 @@ def unpublish(
         answer.decisions = str(write_decisions(home, remote.spec, decisions))
         after = _rewritten(remote, home, chosen, progress)
         answer.revision = after.revision
+        # Contents that older commits name are listed while there are such commits.
+        answer.purged = _purged(remote)
         answer.squashed = remote.squash(f"Take back {len(chosen):,} sessions")
         if answer.squashed:
             answer.revision = remote.head().revision
-            answer.purged = _purged(remote)
+            answer.purged = _purged(remote) and answer.purged
         answer.state = "unpublished"
         doubts = [] if answer.squashed else [_HISTORY]
         doubts += [_FILES] if answer.squashed and not answer.purged else []

@@ -66,13 +66,25 @@ def test_taken_back_sessions_are_in_no_file_and_not_sent_again(
     hub: FakeHub, own_home: Path, tmp_path: Path
 ) -> None:
     write(trace(own_home), talk("s1", 5))
-    write(trace(own_home, "s2"), talk("s2", 5))
+    path = write(trace(own_home, "s2"), talk("s2", 5))
     index()
     hub.add_repo(NAME)
     push()
+    append(path, talk("s2", 2, start=5))
+    index()
+    push("--force-reindex")  # what is in older commits alone goes, too
+
+    def stored() -> int:
+        files = (tmp_path / "hub" / "lfs").iterdir()
+        return sum(1 for file in files if b" of s2 boils" in file.read_bytes())
+
+    assert stored() >= 2
+    shown = funes("unpublish", "s2", NAME, "--dry-run")
+    assert shown.code == 0 and "7 chunks would be taken back" in shown.out
     ran = funes("unpublish", "s2", NAME, "--yes", "--json")
+    assert stored() == 0
     assert ran.code == 0, ran.err
-    assert (ran.json["chunks"], ran.json["left"]) == (5, 5)
+    assert (ran.json["chunks"], ran.json["left"]) == (7, 5)
     assert ran.json["squashed"] and ran.json["purged"]
     base = hub.checkout(NAME, tmp_path / "out")
     assert published.faults(base, stamp=STAMP) == []
