@@ -104,13 +104,14 @@ def preference_of(
     if not (wanted.since or wanted.until) and (span := span_of(text, now_us=now_us, zone=zone)):
         said = span.said if span.since_us is None else f"of {span.said}"
         named += span.words
-        if catalog.session_ids(SessionFilter(since_us=span.since_us, until_us=span.until_us)):
+        share = _share(SessionFilter(since_us=span.since_us, until_us=span.until_us), catalog)
+        if share == "some":
             since_us, until_us = span.since_us, span.until_us
             told.append(said)
-        else:
+        elif share == "none":
             absent.append(said)
     agent, phrase = ("", "") if wanted.harness else _agent(text)
-    if agent and catalog.session_ids(SessionFilter(harness=HARNESSES[agent])):
+    if agent and _share(SessionFilter(harness=HARNESSES[agent]), catalog) == "some":
         harnesses = frozenset({HARNESSES[agent]})
         told.append(f"in {agent}")
         named.append(phrase)
@@ -129,6 +130,12 @@ def preference_of(
         subject=_without(text, named),
         note=_note(told, absent),
     )
+
+
+def _share(wanted: SessionFilter, catalog: Catalog) -> str:
+    """Return of how many sessions something is: `none`, `some`, or `all`, which tells nothing."""
+    count = catalog.session_count(wanted)
+    return "none" if not count else "some" if count < catalog.session_count() else "all"
 
 
 def _without(text: str, named: list[str]) -> str:

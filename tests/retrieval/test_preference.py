@@ -129,6 +129,12 @@ def test_a_time_without_any_session_is_said_and_changes_nothing(funes_home: Path
     assert [hit.turn_uuid for hit in named.hits] == [hit.turn_uuid for hit in plain.hits]
 
 
+def test_what_all_sessions_are_of_is_no_preference(funes_home: Path) -> None:
+    rows = [said("one", 0, "retry the upload"), said("two", 0, "retry the upload twice")]
+    with memory_of(funes_home, rows) as memory:
+        assert "comes first" not in ask(memory, "retry the upload in claude").note
+
+
 def test_filters_that_were_given_are_not_second_guessed(funes_home: Path) -> None:
     with memory_of(funes_home, TALK, sessions=SESSIONS) as memory:
         answer = ask(memory, "retry the upload in codex in January", harness="claude")
