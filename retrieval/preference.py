@@ -16,6 +16,7 @@ from funes_ls.indexer.catalog_filters import SessionFilter
 from funes_ls.indexer.errors import UsageError
 from funes_ls.indexer.memory import MemoryView, Row
 from funes_ls.indexer.model import HARNESSES
+from funes_ls.indexer.names import is_scaffolding
 from funes_ls.retrieval.answers import RecallFilter
 from funes_ls.retrieval.artefact_files import sessions_with
 from funes_ls.retrieval.dates import span_of
@@ -203,10 +204,10 @@ def opening(memory: MemoryView, session_id: str, *, score: float) -> Leg:
     rows = [
         row
         for row in memory.session_rows(session_id, first=0, last=_OPENING_STEPS)
-        if row.block_type == "text"
+        if row.block_type == "text" and not is_scaffolding(row.text)
     ]
     rows.sort(key=lambda row: (row.seq, row.block_idx, row.split_idx))
-    return Leg(ids=[row.id for row in rows], scores=score * np.linspace(1.0, 0.9, len(rows)))
+    return Leg(ids=[row.id for row in rows], scores=score * np.linspace(1.0, 0.5, len(rows)))
 
 
 def lifted(preferred: Leg, plain: Leg) -> Leg:

@@ -171,7 +171,7 @@ def recall_staged(
 def encode(work: Plan, memory: MemoryView, embedder: "Embedder | None") -> Question:
     """Return the question's vector, or why the vector leg cannot run."""
     dataset = memory.dataset
-    if work.request.vector_weight <= 0.0:
+    if work.request.vector_weight <= 0.0 or work.preference.bare:  # an id has no meaning
         return Question(state="off")
     if not memory.attached:
         return Question(state="pending")

@@ -74,6 +74,21 @@ def test_what_is_named_comes_first_and_the_note_says_so(
     assert scores == sorted(scores, reverse=True)
 
 
+def test_an_id_alone_shows_how_its_session_began(funes_home: Path, embedder: Embedder) -> None:
+    rows = [
+        said("5a1f0c77", 0, "<environment_context>\n  <cwd>/work</cwd>\n</environment_context>"),
+        said("5a1f0c77", 1, "Please look at the pump"),
+        *[said("5a1f0c77", n, f"the pump turns at {n} rounds, which is fine for now",
+               role="assistant") for n in range(2, 30)],
+        *[said("other", n, f"valve {n}") for n in range(30)],
+    ]  # fmt: skip
+    with memory_of(funes_home, rows, embedder=embedder) as memory:
+        answer = ask(memory, "5a1f0c77", embedder)
+    assert answer.hits[0].text == "Please look at the pump"
+    assert {hit.session_id for hit in answer.hits} == {"5a1f0c77"}
+    assert (answer.legs["vector"], answer.weak) == ("off", False)
+
+
 def test_with_vectors_too(funes_home: Path, embedder: Embedder) -> None:
     with memory_of(funes_home, TALK, sessions=SESSIONS, embedder=embedder) as memory:
         answer = ask(memory, "retry the upload in codex", embedder)
