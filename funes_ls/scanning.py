@@ -14,7 +14,7 @@ from funes_ls.gate.check import Block, GateReport, check
 from funes_ls.gate.rows import DETAILS, blocks_to_check
 from funes_ls.hub.spec import parse_spec
 from funes_ls.indexer.blocks import blocks_of_rows
-from funes_ls.indexer.chunk import render_elided
+from funes_ls.indexer.chunk import parted, render_elided
 from funes_ls.indexer.dataset import is_there
 from funes_ls.indexer.errors import FunesError, ScannerError, UsageError
 from funes_ls.indexer.home import expanded
@@ -111,8 +111,9 @@ class _Scan:
         text = text.replace("\0", " ").encode("utf-8", "replace").decode()
         self.places[key] = place
         if self._redaction is not None and text:
-            found = self._redaction.text(text)
-            if found.text != text:
+            shown = parted(text)
+            found = self._redaction.text(shown)
+            if found.text != shown:
                 self.first[key] = sorted(found.counts)
         return Block(key, text)
 

@@ -47,6 +47,10 @@ def _is_data_head(text: str, searched: int, mark: int) -> bool:
     return head == 0 or _SCHEME_CHAR.match(text[head - 1]) is None
 
 
+#: What `render` puts before what a tool was given or gave.
+_LABEL = re.compile(r"\[tool_(?:use|result)(?: [^\]\n]*)?\] ")
+
+
 def render(block: Block) -> str:
     """Return the text of a block as it is cut: tool blocks carry a label naming the tool."""
     if block.block_type == "tool_use":
@@ -56,6 +60,12 @@ def render(block: Block) -> str:
         label = "tool_result" if block.tool_name is None else f"tool_result {block.tool_name}"
         return f"[{label}] {block.text}".strip(WHITESPACE)
     return block.text
+
+
+def parted(text: str) -> str:
+    """Return a rendered text with its label on a line of its own, each character where it was."""
+    label = _LABEL.match(text)
+    return text if label is None else f"{text[: label.end() - 1]}\n{text[label.end() :]}"
 
 
 def split(text: str) -> Iterator[str]:

@@ -20,7 +20,7 @@ from funes_ls.indexer import facts_tables, purge
 from funes_ls.indexer.blocks import StoredBlock, blocks_of_rows
 from funes_ls.indexer.calls.rebuild import rebuild_steps
 from funes_ls.indexer.catalog import Catalog, Session, Source
-from funes_ls.indexer.chunk import chunk_id, join_pieces, split
+from funes_ls.indexer.chunk import chunk_id, join_pieces, parted, split
 from funes_ls.indexer.clean import hidden_key
 from funes_ls.indexer.errors import TraceError
 from funes_ls.indexer.memory import Memory, MemoryView
@@ -121,13 +121,15 @@ class _Cleaner:
     def block(self, text: str) -> str | None:
         """Return the text of a block without secrets, None when it cannot be cleaned."""
         try:
-            found = self._scanner.text(text)
-            if found.text == text:
+            shown = parted(text)
+            found = self._scanner.text(shown)
+            if found.text == shown:
                 return text
             self.report.note(found.counts)
+            clean = found.text if shown == text else found.text.replace("\n", " ", 1)
             # What is stored is cut and put together again: that must be clean, too.
-            again = join_pieces(list(split(found.text)))
-            return found.text if self._scanner.text(again).text == again else None
+            again = parted(join_pieces(list(split(clean))))
+            return clean if self._scanner.text(again).text == again else None
         except TraceError:
             return None  # nobody can tell what is in it
 
@@ -159,7 +161,11 @@ def look_steps(
     cleaner = _Cleaner(scanner, report)
     names = _session_ids(view.catalog)
     for name in names:
-        report.requeued += len(_change_of(name, view, cleaner).rows)
+        if cleaner.detail(name) == name:
+            report.requeued += len(_change_of(name, view, cleaner).rows)
+        else:
+            report.sessions += 1
+            report.dropped += sum(1 for _ in blocks_of_rows(view.session_rows(name)))
         yield len(names)
     for source in view.catalog.sources():
         _clean_source(source, cleaner)
@@ -220,6 +226,10 @@ def _session_ids(catalog: Catalog) -> list[str]:
 
 
 def _scrub_session(name: str, memory: Memory, cleaner: _Cleaner) -> Generator[float, None, None]:
+    if cleaner.detail(name) != name:
+        _take_out(name, memory, cleaner.report)
+        yield 0.0
+        return
     change = _change_of(name, memory, cleaner)
     yield 0.0
     if change.is_empty:
@@ -242,6 +252,22 @@ def _scrub_session(name: str, memory: Memory, cleaner: _Cleaner) -> Generator[fl
             subagent=known.subagent if known else False,
         )
         cleaner.report.requeued += len(change.rows)
+
+
+def _take_out(name: str, memory: Memory, report: ScrubReport) -> None:
+    """Take a session out whose id holds a secret: its trace is read again, under a clean one."""
+    catalog = memory.catalog
+    rows = memory.session_rows(name)
+    report.sessions += 1
+    report.dropped += sum(1 for _ in blocks_of_rows(rows))
+    purge.expect(memory)
+    if rows:
+        memory.remove([row.id for row in rows])
+    with catalog.transaction():
+        for source in catalog.session_sources(name):
+            catalog.forget_source(source.key)
+        facts_tables.forget(catalog, name)
+        catalog.forget_session(name)
 
 
 def _change_of(name: str, view: MemoryView, cleaner: _Cleaner) -> _Change:

@@ -41,6 +41,8 @@ _KNOWN = re.compile(
 )
 #: Shortest piece before a join, widest text around one, most joins looked at together.
 _LEAST, _AROUND = 6, 400
+#: No name before a `=` is so long.
+_NAME = 32
 
 
 Piece = tuple[int, int, str]
@@ -163,8 +165,11 @@ def _parts_a_token(text: str, start: int, end: int) -> bool:
     right = after[0] if after else ""
     if len(left) < _LEAST or len(right) < 4:
         return False
-    if "=" in right.rstrip("=") or text[end + len(right) : end + len(right) + 1] in (":", "("):
+    name, parted, _ = right.rstrip("=").partition("=")
+    if parted and (len(name) < _NAME or not _is_dense(name)):
         return False  # a name, and not the rest of a value
+    if text[end + len(right) : end + len(right) + 1] in (":", "("):
+        return False
     if _KNOWN.search(left):
         return right.isalnum() or _is_dense(right)
     return _is_dense(left) and _is_dense(right)

@@ -355,3 +355,39 @@ def test_a_trace_with_a_secret_in_its_path_is_known_by_another_key(dirty: Path) 
         session = memory.catalog.session("s1")
     assert known is not None and known.path == "/x/<redacted>/s1" and known.resume is None
     assert session is not None and session.source_key == known.key
+
+
+def test_a_session_whose_id_holds_a_secret_goes_so_that_it_is_read_anew(tmp_path: Path) -> None:
+    name = f"s-{SECRET}"
+    with writing(tmp_path) as memory:
+        memory.queue([*rows(3, session=name), *rows(3, session="s2")])
+        for one in (name, "s2"):
+            memory.catalog.put_session(Session(session_id=one, title="plain", chunks=3))
+        memory.catalog.put_source(
+            Source(key="k", harness="claude_code", path="/x/s", session_id=name, size=1,
+                   mtime_ns=1, inode=1, resume=b"{}")
+        )  # fmt: skip
+        embed(memory)
+    report = scrub(tmp_path)
+    assert (report.dropped, report.details, report.pure) == (3, 1, True)
+    with reading(tmp_path) as memory:
+        assert [one.session_id for one in memory.catalog.sessions()] == ["s2"]
+        assert memory.catalog.source("k") is None
+        assert memory.catalog.tombstones() == set()
+        assert len(memory.session_rows("s2")) == 3
+    assert list(traces_of(tmp_path, SECRET)) == []
+    assert list(within(tmp_path, SECRET)) == []
+
+
+def test_what_stands_at_the_start_of_a_line_is_looked_for_behind_a_label(tmp_path: Path) -> None:
+    class AtStart(StandIn):
+        def text(self, text: str) -> Found:
+            clean, count = re.subn(r"(?m)^sesame-\w{20,}", "<redacted>", text)
+            return Found(text=clean, counts={"sesame": count})
+
+    answer = {"block_type": "tool_result", "role": "tool", "tool_name": "Read"}
+    with writing(tmp_path) as memory:
+        memory.queue(block(0, f"[tool_result Read] {SECRET}\nand more", **answer))
+        memory.catalog.put_session(Session(session_id="s1", title="plain", chunks=1))
+    assert scrub(tmp_path, AtStart()).redacted == 1
+    assert texts(tmp_path, "s1") == ["[tool_result Read] <redacted>\nand more"]
