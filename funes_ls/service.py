@@ -5,9 +5,9 @@ the same ones with memories opened for it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -50,6 +50,7 @@ from funes_ls.retrieval.answers import (
 from funes_ls.scrubbing import scrub
 
 if TYPE_CHECKING:
+    from funes_ls.indexer.embedding import Embedder
     from funes_ls.retrieval.sessions import SessionsAnswer
 
 __all__ = [
@@ -200,19 +201,23 @@ def _recall_several(
     from funes_ls.retrieval.several import fused
 
     request = recall_request(params, memories.settings)
-    scale, notes, failed = _scale_of(request, names, memories)
+    models: dict[str, Embedder] = {}
+    scale, notes, failed = _scale_of(request, names, memories, models)
     answers = []
     for name in names:
         if name in failed:
             continue
         one = replace(request, memory_name=name, scale=scale)
-        answers.append(_whole(one, memories, cancelled, Origin(falls_back=False)))
+        answers.append(_whole(one, memories, cancelled, Origin(falls_back=False), models))
     answer = fused(answers, k=request.k, one_scale=scale is not None)
     return replace(answer, note=" ".join([*notes, *([answer.note] if answer.note else [])]))
 
 
 def _scale_of(
-    request: RecallRequest, names: tuple[str, ...], memories: Memories
+    request: RecallRequest,
+    names: tuple[str, ...],
+    memories: Memories,
+    models: "dict[str, Embedder]",
 ) -> tuple[Scale | None, list[str], set[str]]:
     """Return the scale that memories of one model share, what to tell, and which cannot be read.
 
@@ -220,7 +225,7 @@ def _scale_of(
         FunesError: none of them can be read.
     """
     from funes_ls.retrieval.recall import best_scores
-    from funes_ls.retrieval.several import common
+    from funes_ls.retrieval.several import AskedOnce, common
 
     scales, stamps = [], set()
     failed: dict[str, FunesError] = {}
@@ -228,6 +233,10 @@ def _scale_of(
         try:
             with memories.reading(name, whole=True) as memory:
                 embedder = memories.embedder(memory)
+                if embedder is not None:
+                    embedder = models.setdefault(
+                        embedder.stamp, cast("Embedder", AskedOnce(embedder))
+                    )
                 scales.append(best_scores(request, memory, embedder, now_us=now_us()))
                 stamps.add(embedder.stamp if embedder is not None else None)
         except (MemoryStateError, BackendError) as exc:
@@ -239,15 +248,23 @@ def _scale_of(
 
 
 def _whole(
-    request: RecallRequest, memories: Memories, cancelled: IsCancelled, origin: Origin
+    request: RecallRequest,
+    memories: Memories,
+    cancelled: IsCancelled,
+    origin: Origin,
+    models: "Mapping[str, Embedder] | None" = None,
 ) -> RecallAnswer:
+    """Return the answer of one memory; `models` are those that have been asked already."""
     from funes_ls.retrieval.recall import recall as search
 
     with memories.reading(request.memory_name, whole=True, origin=origin) as memory:
+        embedder = memories.embedder(memory)
+        if models and embedder is not None:
+            embedder = models.get(embedder.stamp, embedder)
         found = search(
             replace(request, memory_name=origin.name),
             memory,
-            memories.embedder(memory),
+            embedder,
             now_us=now_us(),
             cancelled=cancelled,
         )

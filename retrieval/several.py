@@ -1,6 +1,7 @@
 """Makes one answer of those of several memories."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -51,6 +52,25 @@ def fused(answers: Sequence[RecallAnswer], *, k: int, one_scale: bool) -> Recall
         weak=all(answer.weak or not answer.hits for answer in answers)
         and any(answer.weak for answer in answers),
     )
+
+
+class AskedOnce:
+    """A model that several memories ask for the vector of one question, which is made once."""
+
+    def __init__(self, model: Any) -> None:
+        """Ask a model."""
+        self._model = model
+        self._known: dict[str, Any] = {}
+
+    def encode_query(self, text: str) -> Any:
+        """Return what the model returns."""
+        if text not in self._known:
+            self._known[text] = self._model.encode_query(text)
+        return self._known[text]
+
+    def __getattr__(self, name: str) -> Any:
+        """Return all else of the model."""
+        return getattr(self._model, name)
 
 
 def _notes(answers: Sequence[RecallAnswer]) -> str:

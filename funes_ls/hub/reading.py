@@ -220,9 +220,9 @@ class Watch:
         self._asked_at = time.monotonic()
         error = self._error
         refused = error is not None and error.kind not in _PASSING
+        known = self._known() is not None  # before anything is known to fail
         looking = self._begin(min(LOOK_S, _AGAIN_S) if refused else LOOK_S)
         if looking is not None:
-            known = self._known() is not None
             wait_s = WAIT_S if waits and not self._is_slow else 0.0
             self._is_slow = not looking.wait(wait_s if known else FIRST_WAIT_S) and waits
         with self._lock:
