@@ -1,8 +1,9 @@
 """Finds the turns of hand-written questions: `python -m benchmarks.quality.label DRAFT > FILE`.
 
 A line of DRAFT is `style kind | question | session#quote ;; session#quote`; style is `p`
-(paraphrase), `x` (exact) or `n` (a question nobody answered), a session the number of its script.
-Every quote must stand in that session, or the draft is refused.
+(paraphrase), `x` (exact), `d` (it names a date, an agent or a session) or `n` (a question nobody
+answered), a session the number of its script. Every quote must stand in that session, or the draft
+is refused.
 """
 
 import json
@@ -27,7 +28,7 @@ _IDS: dict[str, Callable[[Script], str]] = {
     "hermes": hermes.session_id,
     "parquet": parquet.session_id,
 }
-_STYLES = {"p": "paraphrase", "x": "exact", "n": "paraphrase"}
+_STYLES = {"p": "paraphrase", "x": "exact", "d": "named", "n": "paraphrase"}
 
 
 def main() -> None:

@@ -29,7 +29,8 @@ class Labelled(Struct, frozen=True, kw_only=True):
     """A question with the turns that answer it, none for one that nothing answers.
 
     Attributes:
-        style: How it is put: `exact` words of the text, or a `paraphrase`.
+        style: How it is put: `exact` words of the text, a `paraphrase`, or one that is `named` by
+            when or where it was.
         kind: What is asked for.
         memory: Name of the memory it is about, where a set has several.
         session: Name of the session that answers it, where the set tells.
