@@ -16,6 +16,7 @@ class Agent(NamedTuple):
         text_of: Returns what a line of its output adds to the answer, "" for nothing.
         reason_of: Returns why it fails, when a line of its output says so, else "".
         install: How a person gets it.
+        tells_first: The reason of a failure is the first line on its stderr, not the last.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Agent(NamedTuple):
     text_of: Callable[[str], str]
     reason_of: Callable[[str], str]
     install: str
+    tells_first: bool = False
 
 
 def program_of(agent: Agent, env: Mapping[str, str]) -> str | None:

@@ -95,7 +95,7 @@ def run(
             output.is_wanted = False
             _end(process, patiently=False)
             _join(threads, process)
-        return Ended(code, "failed" if why == "done" and code else why, _reason(output))
+        return Ended(code, "failed" if why == "done" and code else why, _reason(agent, output))
 
 
 def _start(agent: Agent, folder: str, env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
@@ -211,8 +211,9 @@ def _join(threads: list[threading.Thread], process: "subprocess.Popen[bytes]") -
                 stream.close()
 
 
-def _reason(output: _Output) -> str:
+def _reason(agent: Agent, output: _Output) -> str:
     said = output.reason or bytes(output.stderr_tail).decode("utf-8", "replace")
     lines = said.strip().splitlines()
-    shown = " ".join(lines[-1].split()) if lines else ""
+    at = 0 if agent.tells_first and not output.reason else -1
+    shown = " ".join(lines[at].split()) if lines else ""
     return shown if len(shown) <= _REASON_CHARS else f"{shown[: _REASON_CHARS - 1]}…"

@@ -34,4 +34,5 @@ PI = Agent(
     text_of=text_of,
     reason_of=lambda _line: "",  # it stands on stderr
     install="npm install -g @mariozechner/pi-coding-agent",
+    tells_first=True,
 )

@@ -11,6 +11,8 @@ from funes_ls.install import apply
 from funes_ls.install.plan import Plan, wanted_for
 from funes_ls.install.registry import TITLES, setup_of
 
+_NO_MEMORY = "There is no memory yet; `funes index` makes one."
+
 
 def add(args: argparse.Namespace) -> int:
     """Give an agent the memory; 1 when something could not be done."""
@@ -41,6 +43,8 @@ def add(args: argparse.Namespace) -> int:
     wants_vectors = is_first and first_index.read_words(args)
     done = apply.add(setup, wanted)
     told += publishing.bind(args.agent, elsewhere)
+    if args.no_index and first_index.is_due(wanted, needed=needed):
+        told.append(_NO_MEMORY)
     done = done._replace(notes=(*done.notes, *told))
     code = _show(args, done, done=True, vectors=_vectors(args) if wants_vectors else "")
     if elsewhere is not None and not code:
@@ -81,7 +85,7 @@ def _memory(spec: str | None) -> str:
 
 
 def _with_word(plan: Plan) -> Plan:
-    return plan._replace(notes=(*plan.notes, "There is no memory yet; `funes index` makes one."))
+    return plan._replace(notes=(*plan.notes, _NO_MEMORY))
 
 
 def _may_read(args: argparse.Namespace) -> bool:

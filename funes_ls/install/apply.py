@@ -71,7 +71,7 @@ def _writable(plan: Plan) -> Plan:
                 problems.append(str(exc))
     if not problems:
         return plan
-    return plan._replace(steps=(), problems=(*plan.problems, *dict.fromkeys(problems)))
+    return plan._replace(steps=(), notes=(), problems=(*plan.problems, *dict.fromkeys(problems)))
 
 
 def add(setup: Setup, wanted: Wanted) -> Plan:

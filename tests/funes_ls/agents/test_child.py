@@ -119,6 +119,12 @@ def test_an_answer_without_an_end_is_ended(start: Start, tmp_path: Path) -> None
     assert ask(start("while True:\n    print('and so on' * 1000)\n"), tmp_path)[0].why == "flood"
 
 
+def test_an_agent_may_tell_the_reason_first(start: Start, tmp_path: Path) -> None:
+    agent = start("sys.stderr.write('No key.\\n\\nSee:\\n  /docs/a.md\\n'); sys.exit(1)")
+    assert ask(agent, tmp_path)[0].reason == "/docs/a.md"
+    assert ask(agent._replace(tells_first=True), tmp_path)[0].reason == "No key."
+
+
 def test_the_reason_is_one_short_line(start: Start, tmp_path: Path) -> None:
     agent = start("sys.stderr.write('first\\nthen ' + 'x' * 999 + '\\n')\nsys.exit(7)\n")
     ended, _ = ask(agent, tmp_path)
