@@ -40,7 +40,7 @@ def curate(args: argparse.Namespace) -> int:
         from funes_ls.curate.candidates import candidates
 
         found = candidates(view, decisions)
-    _show(args, found, decisions, decided, remote, settings)
+    _show(args, found, decisions, decided, remote, settings, is_reviewed=is_reviewed)
     if is_reviewed and found.count("include"):
         return _offer(args, settings, remote)
     return 0
@@ -119,15 +119,25 @@ def _show(
     decided: list[str],
     remote: "Remote",
     settings: "Settings",
+    *,
+    is_reviewed: bool,
 ) -> None:
     from funes_ls.hub.decisions import decisions_path
+    from funes_ls.hub.receipts import read_receipt
 
     path = decisions_path(settings.home, remote.spec)
     if args.json:
         render.write_json(_as_object(found, decisions, decided, remote, str(path)))
         return
-    lines = [render.safe(f"{line}.") for line in decided] or list(_listed(found))
+    lines = [render.safe(f"{line}.") for line in decided]
+    lines += [] if decided or is_reviewed else _listed(found)
     lines += _counts(found, decisions, remote)
+    receipt = read_receipt(settings.home, remote.spec)
+    if receipt is not None and (there := decisions.excluded & receipt.sessions.keys()):
+        lines.append(
+            f"Published before, and to stay: {counted(len(there), 'session')}; "
+            f"`funes unpublish SESSION {render.safe(remote.spec.text)}` takes sessions back."
+        )
     if path.exists():
         lines.append(f"Decisions: {render.safe(str(path))}")
     render.write("\n".join(lines))

@@ -10,6 +10,7 @@ it every session goes that is not excluded. `withhold` keeps back one block, by 
 Comments, blank lines and the order of lines stay as they are; the last line of a session counts.
 """
 
+import json
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -25,7 +26,10 @@ from funes_ls.indexer.home import make_private
 
 Verdict = Literal["include", "exclude"]
 _WORDS = ("project", "include", "exclude", "withhold")
-_LINE = re.compile(rf"\s*({'|'.join(_WORDS)})\s+(\S+)(?:\s+(\d+))?\s*(?:#.*)?")
+#: A name with blanks or signs that would be misread stands in quotes, as in JSON.
+_NAME = r'"(?:[^"\\]|\\.)*"|[^\s"]\S*'
+_PLAIN = re.compile(r"[A-Za-z0-9_.:@/+-]+")
+_LINE = re.compile(rf"\s*({'|'.join(_WORDS)})\s+({_NAME})(?:\s+(\d+))?\s*(?:#.*)?")
 _HEAD = """# What may be published to {memory} from this machine. One decision a line:
 #   project OWNER/NAME        only sessions of this repository, and of them only included ones
 #   include SESSION [CHUNKS]  goes; once it has more chunks it is to be looked at again
@@ -58,10 +62,10 @@ class Decisions(Struct, kw_only=True):
         self.excluded.discard(session_id)
         if verdict == "include":
             self.included[session_id] = chunks
-            self.lines.append(f"include {session_id} {chunks}")
+            self.lines.append(f"include {_quoted(session_id)} {chunks}")
         elif verdict == "exclude":
             self.excluded.add(session_id)
-            self.lines.append(f"exclude {session_id}")
+            self.lines.append(f"exclude {_quoted(session_id)}")
 
     def withhold(self, block: str, *, back: bool) -> None:
         """Keep a block back, or let it go again."""
@@ -69,7 +73,7 @@ class Decisions(Struct, kw_only=True):
         self.withheld.discard(block)
         if back:
             self.withheld.add(block)
-            self.lines.append(f"withhold {block}")
+            self.lines.append(f"withhold {_quoted(block)}")
 
     def name_project(self, project: str) -> None:
         """Limit the memory to a repository's sessions; "" takes every session again."""
@@ -78,7 +82,7 @@ class Decisions(Struct, kw_only=True):
         if project:
             at = next((n for n, line in enumerate(self.lines) if not line.startswith("#")),
                       len(self.lines))  # fmt: skip
-            self.lines.insert(at, f"project {project}")
+            self.lines.insert(at, f"project {_quoted(project)}")
 
     def state_of(self, session: Session) -> Literal["include", "exclude", "pending"]:
         """Return what is decided of a session by itself; see `choice`."""
@@ -92,7 +96,7 @@ class Decisions(Struct, kw_only=True):
     def _drop(self, words: Sequence[str], name: str) -> None:
         def is_it(line: str) -> bool:
             found = _LINE.fullmatch(line)
-            return found is not None and found[1] in words and found[2] == name
+            return found is not None and found[1] in words and _plain(found[2]) == name
 
         self.lines = [line for line in self.lines if not is_it(line)]
 
@@ -182,7 +186,7 @@ def _parsed(text: str, path: Path) -> Decisions:
                 hint=f"A line is one of: {', '.join(_WORDS)}, followed by a name; or a comment.",
                 kind="bad_decisions",
             )
-        word, name, count = parts[1], parts[2], parts[3]
+        word, name, count = parts[1], _plain(parts[2]), parts[3]
         if word == "project":
             found.project = name
         elif word == "withhold":
@@ -194,6 +198,18 @@ def _parsed(text: str, path: Path) -> Decisions:
             found.included.pop(name, None)
             found.excluded.add(name)
     return found
+
+
+def _quoted(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) else json.dumps(name)
+
+
+def _plain(name: str) -> str:
+    """Return a name without the quotes it may stand in."""
+    try:
+        return str(json.loads(name)) if name.startswith('"') else name
+    except ValueError:
+        return name
 
 
 def write_decisions(home: Path, spec: MemorySpec, decisions: Decisions) -> Path:

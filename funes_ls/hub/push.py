@@ -333,6 +333,7 @@ class _Push:
         self.progress(IndexEvent(phase="send", done=0, total=_size(add)))
         message = f"{'Publish' if head.is_empty else 'Add'} {len(sent):,} chunks"
         after = self.remote.commit(Change(add=add, message=message), parent=head)
+        self.progress(IndexEvent(phase="send", done=_size(add), total=_size(add)))
         answer = self.answer
         answer.uploaded_bytes += _size(add)
         answer.state, answer.revision = "pushed", after.revision

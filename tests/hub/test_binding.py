@@ -20,7 +20,7 @@ from tests.sessions import append, write
 pytestmark = [
     #: The client hands a file to its library in an old way.
     pytest.mark.filterwarnings("ignore:Use .content=:DeprecationWarning"),
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(400),
 ]
 
 

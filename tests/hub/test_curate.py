@@ -28,6 +28,7 @@ from tests.funes_ls.repositories import Repository
 from tests.sessions import record, write
 
 NAME = "acme/kb"
+pytestmark = pytest.mark.timeout(300)
 
 
 def spec() -> MemorySpec:
@@ -59,6 +60,18 @@ def test_a_file_of_decisions_keeps_comments_and_order(tmp_path: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
     kept = [line for line in text.splitlines() if "s1" not in line]
     assert lines == [*kept, "exclude s3"]
+
+
+@pytest.mark.parametrize("name", ["my talk", 'a "b" #c', "x\ninclude y", "déjà vu", "#1", "5 6"])
+def test_any_session_can_be_decided_on(tmp_path: Path, name: str) -> None:
+    decisions = Decisions()
+    decisions.decide(name, "exclude")
+    decisions.decide(f"{name} 2", "include", chunks=7)
+    write_decisions(tmp_path, spec(), decisions)
+    found = read_decisions(tmp_path, spec())
+    assert (found.excluded, found.included) == ({name}, {f"{name} 2": 7})
+    found.decide(name, None)
+    assert not any("exclude" in line for line in found.lines if not line.startswith("#"))
 
 
 @pytest.mark.parametrize("line", ["exclud s1", "include", "project a b c"])

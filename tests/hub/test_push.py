@@ -19,8 +19,11 @@ from tests.hub.store import Way
 from tests.sessions import append, write
 from tests.tiny_model import STAMP
 
-#: The client hands a file to its library in an old way.
-pytestmark = pytest.mark.filterwarnings("ignore:Use .content=:DeprecationWarning")
+pytestmark = [
+    #: The client hands a file to its library in an old way.
+    pytest.mark.filterwarnings("ignore:Use .content=:DeprecationWarning"),
+    pytest.mark.timeout(300),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -234,6 +237,8 @@ def test_what_was_published_is_known_without_asking(
     assert holding(funes_home, ["s2"]) == ()
     told = funes("forget", "s1", "--dry-run", "--json").json
     assert told["published"] == [NAME]
+    later = funes("curate", NAME, "--exclude", "s1").out
+    assert "Published before, and to stay: 1 session;" in later
 
 
 def test_blocks_that_are_kept_back_stay(hub: FakeHub, own_home: Path, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from tests.tiny_model import STAMP
 pytestmark = [
     #: The client hands a file to its library in an old way.
     pytest.mark.filterwarnings("ignore:Use .content=:DeprecationWarning"),
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(400),
 ]
 
 CANARY = Canary()
