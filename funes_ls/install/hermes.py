@@ -15,11 +15,11 @@ from funes_ls.install.entries import Entry
 from funes_ls.install.plan import Change, Plan, Wanted
 
 PROGRAM = "hermes"
-INSTALL = "pip install hermes-agent mcp"
+INSTALL = "pip install 'hermes-agent[mcp]'"
 _SERVER = "funes"
 _EVENTS = ("on_session_start", "post_llm_call", "on_session_end", "on_session_finalize")
 _HOOK_S = 10
-_NEEDS_MCP = "Hermes speaks to tools only when the Python package `mcp` is installed beside it."
+_NEEDS_MCP = f"Hermes speaks to tools only when its part for them is there: `{INSTALL}`."
 
 
 def _folder(wanted: Wanted) -> Path:

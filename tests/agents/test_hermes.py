@@ -1,6 +1,6 @@
 """Hermes is given the memory and tells of its turns; it is large, and only tested where it is.
 
-`FUNES_TEST_HERMES` names a virtual environment with the packages `hermes-agent` and `mcp`.
+`FUNES_TEST_HERMES` names a virtual environment with the package `hermes-agent[mcp]`.
 """
 
 import os
@@ -14,13 +14,15 @@ from tests.agents.agents import Place
 from tests.agents.gifted import SERVED, no_engine_after, recalled, short_place, status
 from tests.agents.kinds import NO_KEY
 from tests.agents.scripted_model import ScriptedModel
-from tests.agents.wires import Reply
+from tests.agents.wires import Call, Reply
 from tests.e2e.engines import until
+from tests.sessions import record, write
 
 #: Read before fixtures take it away.
 _BIN = Path(os.environ.get("FUNES_TEST_HERMES") or "/nowhere") / "bin"
 PROMPT = "Why does the harbour master keep a heron?"
 SAID = "The heron counts the boats at night."
+DECISION = "Decided: the harbour master keeps a heron, because it counts the boats at night."
 CONFIG = """\
 # mine
 model:
@@ -88,3 +90,21 @@ def hermes(place: Place, *words: str) -> str:
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout
+
+
+def test_it_recalls_through_mcp_what_another_agent_was_told(place: Place) -> None:
+    trace = place.home / ".claude" / "projects" / "-harbour" / "s1.jsonl"
+    write(trace, [record(DECISION, uuid="u1")])
+    config = place.home / ".hermes" / "config.yaml"
+    config.parent.mkdir()
+    call = Call(name="mcp__funes__recall", given={"query": PROMPT, "k": 3})
+    replies = [Reply(text="I look it up.", calls=(call,)), Reply(text=SAID)]
+    with ScriptedModel(replies) as model:
+        text = CONFIG.replace("URL", model.url).replace("KEY", NO_KEY)
+        config.write_text(text, encoding="utf-8")
+        added = place.funes("add", "hermes", "--yes", folders=[_BIN], more=SERVED)
+        assert added.returncode == 0, added.stderr
+        hermes(place, "chat", "-q", PROMPT)
+        told = model.log.asked[-1].texts[-1]
+    assert DECISION in told
+    assert "claude_code" in told and "→ get" in told
