@@ -215,12 +215,20 @@ class _Push:
         try:
             return self.remote.head()
         except MemoryStateError as exc:
-            if exc.kind != "missing" or not self.request.create or self.request.dry_run:
-                if exc.kind == "missing" and self.request.dry_run:
-                    return Head(revision="", is_empty=True)
+            if exc.kind != "missing":
                 raise
+            if self.request.dry_run:
+                return Head(revision="", is_empty=True)
+            if not self.request.create:
+                raise self._missing(exc) from exc
         self.answer.created = True
         return self.remote.create(private=True)
+
+    def _missing(self, exc: MemoryStateError) -> MemoryStateError:
+        if self.spec.kind != "hub":
+            return exc
+        make = f"make it, private: `funes push {self.spec.text} --create`."
+        return MemoryStateError(exc.message, hint=f"Check its name, or {make}", kind="missing")
 
     def _newest(self, ask: Callable[[], Head]) -> tuple[Head, Known]:
         """Return where the memory stands, and what it holds there."""

@@ -274,3 +274,31 @@ def test_a_remote_memory_is_scanned(
     ran = funes("scan", NAME)
     assert ran.code == 2, ran.err
     assert "session other" in ran.out and canary.secret not in ran.out + ran.err
+
+
+def test_what_cannot_be_published_to_is_told(hub: FakeHub, own_home: Path) -> None:
+    write(trace(own_home), talk("s1", 3))
+    index()
+    here = push_ran(name="local")
+    assert here.code == 2 and "elsewhere" in here.err
+    missing = push_ran("--yes")
+    assert missing.code == 1 and f"funes push {NAME} --create" in missing.err
+    assert push("--dry-run")["passages"] == 3
+    assert hub.repos == {}
+    made = push("--create")
+    assert made["created"] and hub.repo(NAME).private
+
+
+def test_a_snapshot_that_was_written_to_is_read_as_it_was(
+    hub: FakeHub, own_home: Path, tmp_path: Path, encode: Encode
+) -> None:
+    base = published.publish(tmp_path / "kb", published.talk("other", 4), encode, stamp=STAMP)
+    hub.upload(NAME, base)
+    write(trace(own_home), talk("s1", 3))
+    index()
+    assert push("--dry-run")["chunks"] == 4
+    snapshot = next((tmp_path / "hf").rglob("snapshots/*/chunks.lance")).parent
+    published.extend(snapshot, published.talk("mine", 2), encode)
+    assert push("--yes")["chunks"] == 7
+    found = published.rows_of(hub.checkout(NAME, tmp_path / "out"))
+    assert {row["session_id"] for row in found} == {"other", "s1"}
