@@ -69,7 +69,7 @@ class Asking:
 
     def origin(self, memory: str) -> str:
         """Return whose the memory is that answered, or what the several are that did."""
-        several = len(self._memories) > 1
+        several = len(self._memories) > 1 and "," in memory
         return f"the memories {fence.one_line(memory)}" if several else fence.origin(memory)
 
     def sent_path(self, name: str) -> str:
@@ -117,8 +117,8 @@ def recall(asking: Asking) -> str:
     left, seen = len(hits) - count, skipped + count
     if seen == len(found.hits):
         return text
-    rest = f"{render.counted(left, 'further passage')} did not fit" if left else "there are further"
-    return f"{text}\nmore: {rest}: call recall again with offset={seen}."
+    rest = f"{render.counted(left, 'further passage')} did not fit" if left else "there are others"
+    return f"{text}\nmore: {rest}; call recall again with offset={seen}."
 
 
 def _no_hits(filters: Mapping[str, str], given: Given, skipped: int) -> str:
