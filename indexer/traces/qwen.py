@@ -3,6 +3,7 @@
 Sub-agents have files of their own, `subagents/<session>/agent-<id>.jsonl` beside `chats`.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ from funes_ls.indexer.traces.walk import Found, file_units, units_at
 HARNESS = "qwen"
 _SUFFIXES = (".jsonl",)
 _SUBAGENTS = "subagents"
+#: What stands as `_` in the name of a sub-agent's file.
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _ROLES = {"user": "user", "assistant": "assistant", "tool_result": "tool"}
 TYPES = frozenset(_ROLES)
 
@@ -123,7 +126,9 @@ class _Qwen:
 def _parent_of(path: Path) -> str:
     """Return what started a sub-agent: a session, or another sub-agent of it."""
     agent = table(glance_json(path.with_suffix(".meta.json"))).get("parentAgentId")
-    return f"agent-{agent}" if isinstance(agent, str) and agent else path.parent.name
+    if not isinstance(agent, str) or not agent:
+        return path.parent.name
+    return f"agent-{_NOT_IN_NAMES.sub('_', agent)}"
 
 
 def _blocks(parts: list[Any], state: State) -> list[Block]:

@@ -31,7 +31,7 @@ def units_in(harness: str, home: Path) -> Iterator[Unit]:
         yield from (unit for unit in source.units(root) if isinstance(unit, Unit))
 
 
-@pytest.mark.parametrize(("above", "parent"), [(None, "q-1"), ("explore-1", "agent-explore-1")])
+@pytest.mark.parametrize(("above", "parent"), [(None, "q-1"), ("explore.1", "agent-explore_1")])
 def test_a_sub_agent_of_qwen_knows_who_started_it(
     above: str | None, parent: str, tmp_path: Path
 ) -> None:
