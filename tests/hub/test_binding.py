@@ -10,6 +10,7 @@ import huggingface_hub.constants
 import pytest
 
 from funes_ls import hook
+from funes_ls.cli import push_later
 from funes_ls.gate import process
 from funes_ls.hub import binding
 from tests.e2e.cli import Ran, funes, index
@@ -118,21 +119,23 @@ def test_the_end_of_a_session_publishes_it(hub: FakeHub, own_home: Path, funes_h
     binding.bind(funes_home, "claude", NAME)
     log = funes_home / "logs" / "push.log"
 
-    def told_after(agent: str, event: str, count: int) -> str:
-        hook._push_later(funes_home, agent, event, os.environ)
-        until(lambda: log.exists() and log.read_text(encoding="utf-8").count("\n") == count)
-        return log.read_text(encoding="utf-8").splitlines()[-1]
+    def told() -> list[str]:
+        return log.read_text(encoding="utf-8").splitlines() if log.exists() else []
 
-    hook._push_later(funes_home, "claude", "Stop", os.environ)
-    hook._push_later(funes_home, "codex", "SessionEnd", os.environ)
-    assert "not_begun" in told_after("claude", "SessionEnd", 1)
+    push_later.main(NAME)
+    assert "not_begun" in told()[0]
     assert hub.asked() == []  # the first time is by hand
     push()
     append(path, talk("s1", 2, start=3))
     index()
-    assert f"{NAME} pushed: 2 chunks" in told_after("claude", "SessionEnd", 2)
+    hook._push_later(funes_home, "claude", "Stop", os.environ)
+    hook._push_later(funes_home, "codex", "SessionEnd", os.environ)
+    hook._push_later(funes_home, "claude", "SessionEnd", os.environ)
+    until(lambda: len(told()) == 2)
+    assert f"{NAME} pushed: 2 chunks" in told()[1]
     assert len(hub.asked("POST", "/commit/")) == 2
     before = len(hub.asked())
-    assert "up_to_date" in told_after("claude", "SessionStart", 3)
+    push_later.main(NAME)
+    assert "up_to_date" in told()[2]
     assert len(hub.asked()) == before  # nothing is new: nobody is asked
     assert "kettle" not in log.read_text(encoding="utf-8")
