@@ -12,7 +12,7 @@ COMMANDS = [
     *("index", "recall", "ask", "get", "status", "sessions", "related", "memories"),
     *("blame", "forget", "parse", "model", "engine", "serve"),
     *("add", "remove", "hook", "mcp", "scan", "scrub"),
-    *("push", "unpublish", "curate"),
+    *("push", "pull", "unpublish", "curate"),
 ]
 
 
