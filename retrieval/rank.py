@@ -7,7 +7,7 @@ from funes_ls.indexer.memory import MemoryView, Row
 from funes_ls.retrieval.answers import Explain
 from funes_ls.retrieval.artefact_files import file_factors
 from funes_ls.retrieval.context import with_context
-from funes_ls.retrieval.echo import past_echoes
+from funes_ls.retrieval.echo import answers_first, past_echoes
 from funes_ls.retrieval.fold import Folded, fold
 from funes_ls.retrieval.fuse import Pool, Scores
 from funes_ls.retrieval.lineage import lineages_of
@@ -52,6 +52,8 @@ def ranked(
     prior *= brevity_factors([len(row.text) for row in rows])
     prior *= file_factors(rows, work.preferred)
     base = past_echoes(work.meaning, rows, with_context(rows, pool.fused[at] * prior))
+    if work.inquiry is None and not work.preference.bare:
+        base = answers_first(work.text, rows, base)
     favour = preference_factors(rows, work.preference)
     order = np.argsort(-base * favour, kind="stable")
     lineages = lineages_of({row.session_id for row in rows}, memory.catalog)
