@@ -259,7 +259,8 @@ def newest_factors(times_us: Scores, scores: Scores) -> Scores:
     if len(fitting) < 2 or fitting.max() == fitting.min():
         return np.ones(len(scores))
     share = (times_us - fitting.min()) / (fitting.max() - fitting.min())
-    return _OLDEST + (1.0 - _OLDEST) * np.clip(np.nan_to_num(share, nan=0.5), 0.0, 1.0)
+    fresh: Scores = np.clip(np.nan_to_num(share, nan=0.5), 0.0, 1.0)
+    return _OLDEST + (1.0 - _OLDEST) * fresh
 
 
 def with_plain_answer(final: Scores, plain: Scores, factors: Scores) -> Scores:
