@@ -254,6 +254,10 @@ class Catalog:
         with self._lock:
             return self._db.execute("SELECT DISTINCT session_id, turn_uuid FROM pending").fetchall()
 
+    def listed_turns(self) -> int:
+        """Return the sum of the sessions' turns; what several have in common counts for each."""
+        return int(self._one("SELECT COALESCE(SUM(turns), 0) FROM sessions"))
+
     def pending_count(self) -> int:
         """Return how many rows wait for their vector."""
         return int(self._one("SELECT count(*) FROM pending"))

@@ -14,9 +14,14 @@ from funes_ls.indexer.catalog import Catalog
 from funes_ls.indexer.dataset import Dataset, reading_order
 from funes_ls.indexer.lexical import LexicalIndex, LexicalQuery
 from funes_ls.indexer.lexical_search import Words
+from funes_ls.indexer.memory_tokens import TokenReader, TokenState
 from funes_ls.indexer.model import Chunk
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from funes_ls.indexer.embedding_tokens import Basis
     from funes_ls.indexer.memory_held import Held, Moved
 
 #: Up to here every vector is held in memory; beyond, the dataset's own index is asked.
@@ -113,12 +118,21 @@ class MemoryView:
         attached: Whether the dataset has been looked for; False while only words are answered.
     """
 
-    def __init__(self, base: Path, *, catalog: Catalog, parts: Parts, attached: bool) -> None:
+    def __init__(
+        self,
+        base: Path,
+        *,
+        catalog: Catalog,
+        parts: Parts,
+        attached: bool,
+        tokens: TokenReader | None = None,
+    ) -> None:
         """Put the parts together; use `Memory.snapshot`."""
         self.base = base
         self.catalog = catalog
         self.attached = attached
         self._parts = parts
+        self._tokens = tokens or TokenReader(base)
         self._gone: frozenset[str] | None = None
 
     @property
@@ -143,6 +157,22 @@ class MemoryView:
             read: False to take them only if they have been read already.
         """
         return self._parts.held(read=read)
+
+    def tokens(
+        self, ids: Sequence[str], texts: Sequence[str]
+    ) -> "tuple[Basis, dict[str, NDArray[np.int8]]] | None":
+        """Return the basis and the token vectors of those rows that have some, None without any.
+
+        Args:
+            ids: Of the rows.
+            texts: What they say now.
+        """
+        stamp = self.dataset.stamp if self.dataset is not None else ""
+        return self._tokens.read(ids, texts, stamp=stamp) if stamp else None
+
+    def token_state(self) -> TokenState:
+        """Return how many token vectors are kept."""
+        return self._tokens.state()
 
     def search_words(self, query: LexicalQuery, limit: int) -> list[tuple[str, float]]:
         """Return ids and scores of the words leg, best first."""
@@ -187,8 +217,14 @@ class MemoryView:
 
     @property
     def turns(self) -> int:
-        """Return how many distinct turns there were when they were last counted."""
-        return int(self.catalog.get("turns", 0))
+        """Return how many distinct turns there are; of those since the last count, about how many.
+
+        Counting looks at every row, so it waits for a quiet moment.
+        """
+        counted, listed = self.catalog.get("turns"), self.catalog.listed_turns()
+        if counted is None:
+            return listed
+        return max(int(counted) + listed - int(self.catalog.get("turns_listed", listed)), 0)
 
     @contextmanager
     def snapshot(self) -> Iterator["MemoryView"]:

@@ -8,7 +8,7 @@ Opening for writing finishes whatever was left half done.
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,10 +19,12 @@ from funes_ls.indexer import facts_tables
 from funes_ls.indexer import memory_repair as repair
 from funes_ls.indexer.catalog import Catalog
 from funes_ls.indexer.dataset import Dataset
+from funes_ls.indexer.embedding_tokens import PROSE
 from funes_ls.indexer.errors import BackendError
 from funes_ls.indexer.lexical import LexicalIndex
 from funes_ls.indexer.lexical_search import Words
 from funes_ls.indexer.memory_read import Mark, MemoryState, MemoryView, Parts, Shared, mark_of
+from funes_ls.indexer.memory_tokens import TokenReader, TokenStore
 from funes_ls.indexer.model import Chunk
 
 if TYPE_CHECKING:
@@ -57,7 +59,10 @@ class Memory(MemoryView):
         self.writable = writable
         self.notes: list[str] = []
         parts = Parts(mark_of(catalog), words=lexical.words, dataset=dataset)
-        super().__init__(base, catalog=catalog, parts=parts, attached=attached)
+        super().__init__(
+            base, catalog=catalog, parts=parts, attached=attached, tokens=TokenReader(base)
+        )
+        self.token_store = TokenStore(base)
         self._shared = Shared(base, lexical, dataset, attached=attached)
         self._uncommitted = 0
         self._in_step = True
@@ -84,7 +89,9 @@ class Memory(MemoryView):
         """
         if self.writable:
             parts = self._own_parts()
-            yield MemoryView(self.base, catalog=self.catalog, parts=parts, attached=True)
+            yield MemoryView(
+                self.base, catalog=self.catalog, parts=parts, attached=True, tokens=self._tokens
+            )
             return
         for tried in range(1, _TRIES + 1):
             with self.catalog.reading() as catalog:
@@ -94,7 +101,11 @@ class Memory(MemoryView):
                 if parts_then is not None:
                     self._parts = parts_then
                     yield MemoryView(
-                        self.base, catalog=catalog, parts=parts_then, attached=self.attached
+                        self.base,
+                        catalog=catalog,
+                        parts=parts_then,
+                        attached=self.attached,
+                        tokens=self._tokens,
                     )
                     return
 
@@ -155,6 +166,8 @@ class Memory(MemoryView):
                 self.commit_words()
         finally:
             self._background.shutdown()
+            self.token_store.close()
+            self._tokens.close()
             self.lexical.close()
             self.catalog.close()
 
@@ -265,7 +278,7 @@ class Memory(MemoryView):
         self._wordless = []
         self.lexical.close()
         repair.catch_up(self.lexical, self.catalog)
-        repair.finish_removals(self.catalog, self.dataset, self.lexical)
+        repair.finish_removals(self.catalog, self.dataset, self.lexical, self.token_store)
         self._uncommitted, self._in_step = 0, True
 
     def ensure_dataset(self, *, stamp: str, dim: int) -> Dataset:
@@ -291,6 +304,7 @@ class Memory(MemoryView):
         vectors: "np.ndarray[Any, np.dtype[np.float32]]",
         *,
         stamp: str,
+        tokens: Mapping[str, tuple[str, bytes]] | None = None,
     ) -> "Moved | None":
         """Move queued rows into the dataset with their vectors; the dataset is made when absent.
 
@@ -300,6 +314,7 @@ class Memory(MemoryView):
             rows: Rows of the queue, from `catalog.next_pending`.
             vectors: (len(rows), dim) float32, L2-normalised.
             stamp: Model the vectors are of.
+            tokens: Text and packed token vectors of rows by id, as far as there are any.
 
         Raises:
             MemoryStateError: kind `wrong_model` or `wrong_width`.
@@ -313,6 +328,7 @@ class Memory(MemoryView):
         self.commit_words()
         ids = [row.id for row in rows]
         self.catalog.mark_moving(ids)
+        self._keep_tokens(rows, tokens or {})
         try:
             dataset.append(rows, vectors)
         except BackendError:
@@ -323,6 +339,18 @@ class Memory(MemoryView):
             self.catalog.finish_moving(rows)
             self.catalog.put("lance_version", dataset.version)
         return Moved(rows=rows, vectors=vectors, version=dataset.version)
+
+    def _keep_tokens(self, rows: Sequence[Chunk], tokens: Mapping[str, tuple[str, bytes]]) -> None:
+        """Keep token vectors ahead of their rows: a kill between the two leaves some too many."""
+        self.token_store.put(tokens)
+        if any(row.block_type in PROSE and row.id not in tokens for row in rows):
+            self.token_store.note_whole(False)
+
+    def drop_stray_tokens(self) -> None:
+        """Take out token vectors of rows that are in the dataset no more."""
+        for page in self.token_store.ids():
+            there = self.dataset.existing(page) if self.dataset is not None else set()
+            self.token_store.delete([id_ for id_ in page if id_ not in there])
 
     def remove(self, ids: Sequence[str]) -> None:
         """Take rows out of queue, dataset and words; for rows that a rewritten trace retracts."""
@@ -401,6 +429,9 @@ class Memory(MemoryView):
                 self.catalog.count_embedded(counts)
                 repair.note_deletion(self.catalog, self.dataset)
             yield
+        self.drop_stray_tokens()
+        self.token_store.empty_log()
+        yield
         last = self.catalog.last_number()
         total = self.catalog.pending_count() + self.embedded_count()
         with self._step():
@@ -427,6 +458,7 @@ class Memory(MemoryView):
         """Count turns anew after changes; what a resumed or forked session copies counts once."""
         if self.catalog.get("turns_at") == self.generation:
             return
+        listed = self.catalog.listed_turns()
         keys = set(self.catalog.pending_turns())
         with self._whole_reads:
             for batch in self.dataset.scan(("session_id", "turn_uuid")) if self.dataset else ():
@@ -437,6 +469,7 @@ class Memory(MemoryView):
         }
         with self.catalog.transaction():
             self.catalog.put("turns", len(distinct))
+            self.catalog.put("turns_listed", listed)
             self.catalog.put("turns_at", self.generation)
 
     def _strike(self, ids: Sequence[str]) -> None:
@@ -446,6 +479,7 @@ class Memory(MemoryView):
             if there:
                 self.dataset.delete_ids(sorted(there))
                 repair.note_deletion(self.catalog, self.dataset)
+        self.token_store.delete(ids)
         self.lexical.delete_ids(ids)
 
     def _unknown(self, rows: Iterable[Chunk]) -> list[Chunk]:

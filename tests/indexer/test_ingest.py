@@ -247,6 +247,13 @@ def test_copied_turns_count_once_and_short_ids_by_session(memory: Memory, projec
     for name in ("s1", "s2"):
         records = [record("same", uuid=long), record("short id", uuid="7")]
         read(write(projects / "p" / f"{name}.jsonl", records), projects, memory)
+    assert memory.turns == 4  # until somebody has time to count
+    memory.count_turns()
+    assert memory.turns == 3
+    append(projects / "p" / "s1.jsonl", [record("another", uuid="8")])
+    read(projects / "p" / "s1.jsonl", projects, memory)
+    assert memory.turns == 4
+    assert memory.forget_session("s2") == 2
     memory.count_turns()
     assert memory.turns == 3
 
