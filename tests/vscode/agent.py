@@ -14,7 +14,7 @@ prompt = sys.stdin.read()
 if "FAIL" in prompt:
     print(json.dumps({{"type": "result", "is_error": True, "result": "not logged in"}}))
     sys.exit(1)
-named = re.search(r"session ([^;]+);", prompt)[1]
+named = re.search(r"passage \\w+ session ([^;]+);", prompt)[1]
 def say(text):
     event = {{"delta": {{"type": "text_delta", "text": text}}}}
     print(json.dumps({{"type": "stream_event", "event": event}}), flush=True)

@@ -22,8 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 EXTENSION = ROOT / "editors" / "vscode"
 #: Read before the fixtures take the project's variables, and the home, away.
 REQUIRED = bool(os.environ.get("FUNES_REQUIRE_VSCODE"))
-#: Where screenshots are to be kept.
-SHOTS = os.environ.get("FUNES_TEST_SHOTS", "")
+#: Where screenshots are to be kept, if they are.
+KEPT = os.environ.get("FUNES_TEST_SHOTS", "")
 PLACE = Path(
     os.environ.get("FUNES_TEST_VSCODE") or Path.home() / ".cache" / "funes-tests" / "vscode"
 )
@@ -40,8 +40,16 @@ _QUIET = {
     "chat.disableAIFeatures": True,
     "workbench.secondarySideBar.defaultVisibility": "hidden",
     "git.enabled": False,
+    "files.autoSave": "off",
     "npm.autoDetect": "off",
 }
+
+
+def shots_in(folder: Path) -> Path:
+    """Return where screenshots go: where they are kept, else a folder of the test."""
+    shots = Path(KEPT) if KEPT else folder / "shots"
+    shots.mkdir(parents=True, exist_ok=True)
+    return shots
 
 
 def absent(why: str) -> None:
@@ -116,18 +124,19 @@ def running(
             _end(process)
 
 
-def suite(base: str, sample: Sample, folder: Path, *, shots: str = "") -> str:
+def suite(base: str, sample: Sample, folder: Path, *, shots: Path) -> str:
     """Run the suite of the extension host in a folder; return what it wrote, once it is green."""
     argv = [node(), "test/run.mjs", base, str(folder), str(EXTENSION)]
-    env = {"SHOTS": shots} if shots else {}
+    env = {"FUNES_TEST_SHOTS": str(shots)}
     text = _run([*argv, str(EXTENSION / "out" / "host" / "index.js")], sample, env)
     assert passing(text) > 0, text
     return text
 
 
-def look(url: str, sample: Sample, shots: Path) -> str:
+def look(url: str, sample: Sample, data: Path, shots: Path) -> str:
     """Let a person's eyes and hands go through it; return what was told."""
-    return _run([node(), "test/look.mjs", url, str(shots)], sample, {})
+    env = {"FUNES_TEST_MACHINE": str(data / "Machine" / "settings.json")}
+    return _run([node(), "test/look.mjs", url, str(shots)], sample, env)
 
 
 def passing(text: str) -> int:

@@ -9,14 +9,14 @@ import pytest
 
 from tests.editors.editor import Sample, program
 from tests.vscode import agent, hostile
-from tests.vscode.code import SHOTS, passing, running, suite
+from tests.vscode.code import passing, running, shots_in, suite
 
 pytestmark = pytest.mark.timeout(400)
 
 
 def test_the_suite_in_the_extension_host(built: Path, sample: Sample, tmp_path: Path) -> None:
     """Everything that suite.ts, ask.ts and odd.ts of editors/vscode/src/test/host say."""
-    data = tmp_path / "code"
+    data, shots = tmp_path / "code", shots_in(tmp_path)
     bin_dir = agent.install(tmp_path / "bin")
     # VS Code takes the PATH of a login shell, in which there is no such program, nor that agent.
     path = f"PATH={bin_dir}{os.pathsep}/usr/bin{os.pathsep}/bin"
@@ -27,10 +27,10 @@ def test_the_suite_in_the_extension_host(built: Path, sample: Sample, tmp_path: 
         "FUNES_TEST_HOSTILE": str(_with_hostile(sample)),
         "FUNES_TEST_AGENT": str(bin_dir),
         "FUNES_TEST_MACHINE": str(data / "Machine" / "settings.json"),
-        "FUNES_TEST_SHOTS": SHOTS,
+        "FUNES_TEST_SHOTS": str(shots),
     }
     with running(sample, data, machine=machine, env=env) as base:
-        told = suite(base, sample, sample.project, shots=SHOTS)
+        told = suite(base, sample, sample.project, shots=shots)
     assert passing(told) >= 70
     assert "asked elsewhere: []" in told
 
@@ -47,9 +47,10 @@ def test_untrusted_and_without_a_server(built: Path, sample: Sample, tmp_path: P
     settings.parent.mkdir()
     wanted = {"funes.memory": "theirs", "funes.server.command": [str(server)]}
     settings.write_text(json.dumps(wanted), encoding="utf-8")
-    env = {"FUNES_TEST_SUITE": "untrusted", "FUNES_TEST_SHOTS": SHOTS}
+    shots = shots_in(tmp_path)
+    env = {"FUNES_TEST_SUITE": "untrusted", "FUNES_TEST_SHOTS": str(shots)}
     with running(sample, tmp_path / "code", options=(), env=env) as base:
-        suite(base, sample, folder, shots=SHOTS)
+        suite(base, sample, folder, shots=shots)
     assert not ran.exists()
 
 
@@ -77,4 +78,4 @@ def test_a_workspace_of_two_folders(built: Path, sample: Sample, tmp_path: Path)
     machine = {"funes.server.command": [str(program("funes-ls"))]}
     env = {"FUNES_TEST_SUITE": "multiroot", "FUNES_TEST_FILE": str(sample.file)}
     with running(sample, tmp_path / "code", machine=machine, env=env) as base:
-        suite(base, sample, workspace)
+        suite(base, sample, workspace, shots=shots_in(tmp_path))

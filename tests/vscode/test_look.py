@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 
 from tests.editors.editor import Sample, program
-from tests.vscode.code import SHOTS, look, running
+from tests.vscode.code import look, running, shots_in
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(400)
 
 
 def test_a_person_looks(vsix: Path, sample: Sample, tmp_path: Path) -> None:
-    """Status item, lens, hover, views, recall and a turn; no notification, quick typing."""
+    """Everything that editors/vscode/test/look.mjs does and sees, with hands on the keyboard."""
     machine = {"funes.server.command": [str(program("funes-ls"))]}
-    shots = Path(SHOTS) if SHOTS else tmp_path / "shots"
-    shots.mkdir(parents=True, exist_ok=True)
-    with running(sample, tmp_path / "code", machine=machine, vsix=vsix) as base:
-        told = look(f"{base}/?folder={sample.project}", sample, shots)
+    shots, data = shots_in(tmp_path), tmp_path / "code"
+    with running(sample, data, machine=machine, vsix=vsix) as base:
+        told = look(f"{base}/?folder={sample.project}", sample, data, shots)
     assert "seen" in told
-    assert {"vscode-hover.png", "vscode-recall.png"} <= {path.name for path in shots.iterdir()}
+    pictures = {"vscode-hover", "vscode-recall", "vscode-sessions", "vscode-contrast"}
+    assert {f"{name}.png" for name in pictures} <= {path.name for path in shots.iterdir()}

@@ -78,7 +78,7 @@ export class Ask implements vscode.TextDocumentContentProvider, vscode.DocumentL
   }
 
   private async open(text: string): Promise<vscode.Uri> {
-    const uri = vscode.Uri.parse(`${SCHEME}:/answer-${++this.number}.txt`);
+    const uri = vscode.Uri.parse(`${SCHEME}:/answer-${++this.number}.funes`);
     this.texts.set(uri.toString(), text);
     await vscode.window.showTextDocument(await vscode.workspace.openTextDocument(uri), { preview: false });
     return uri;

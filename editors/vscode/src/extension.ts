@@ -51,7 +51,8 @@ export function activate(context: vscode.ExtensionContext): Parts {
   };
   context.subscriptions.push(...Object.values(parts), ...commands(parts));
   watch(context, parts);
-  void connection.restart();
+  // The server is started once the editor has gone on.
+  setImmediate(() => void connection?.restart());
   const took = since(began);
   return { ...parts, activation: { wallMs: reading.wallMs + took.wallMs, cpuMs: reading.cpuMs + took.cpuMs } };
 }

@@ -7,6 +7,7 @@ import { opening, words } from "./recall";
 import { ageOf, harnessIcon, harnessWord, oneLine, type Place } from "./text";
 
 const PAGE = 200;
+const SETTLE_MS = 500;
 const GROUPS = ["day", "project", "harness", "none"] as const;
 export type Grouping = (typeof GROUPS)[number];
 
@@ -19,6 +20,7 @@ export class SessionsView implements vscode.TreeDataProvider<SessionNode>, vscod
   filter: { title?: string; harness?: string } = {};
   private asked = 0;
   private stale = true;
+  private timer: NodeJS.Timeout | undefined;
   private readonly changed = new vscode.EventEmitter<undefined>();
   readonly onDidChangeTreeData = this.changed.event;
   readonly view: vscode.TreeView<SessionNode>;
@@ -27,11 +29,25 @@ export class SessionsView implements vscode.TreeDataProvider<SessionNode>, vscod
   constructor(private readonly connection: Connection) {
     this.view = vscode.window.createTreeView("funes.sessions", { treeDataProvider: this, showCollapseAll: true });
     const look = (): void => void this.read();
+    let state = connection.state;
     this.parts = [
       this.view.onDidChangeVisibility(() => this.stale && look()),
-      connection.onDidIndex(look),
-      connection.onDidChange(() => this.stale && look()),
+      connection.onDidIndex(() => this.soon()),
+      connection.onDidChange(() => {
+        // Another server may have another memory.
+        this.stale ||= state !== connection.state;
+        state = connection.state;
+        if (this.stale) look();
+      }),
     ];
+  }
+
+  /** Sessions that are being written change often: one look is enough for all that came meanwhile. */
+  private soon(): void {
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      void this.read();
+    }, SETTLE_MS);
   }
 
   /** Reads anew what is shown, pages that a person has opened too; only while somebody can see it. */
@@ -65,6 +81,7 @@ export class SessionsView implements vscode.TreeDataProvider<SessionNode>, vscod
 
   async setFilter(filter: { title?: string; harness?: string }): Promise<void> {
     this.filter = filter;
+    this.sessions = [];
     await this.read(true);
   }
 
@@ -96,6 +113,7 @@ export class SessionsView implements vscode.TreeDataProvider<SessionNode>, vscod
   }
 
   dispose(): void {
+    clearTimeout(this.timer);
     vscode.Disposable.from(...this.parts, this.view, this.changed).dispose();
   }
 }

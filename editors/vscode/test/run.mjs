@@ -9,7 +9,7 @@ import { open } from "./browser.mjs";
 const [base, folder, extension, suite] = process.argv.slice(2);
 const remote = (place) => `vscode-remote://${new URL(base).host}${place}`;
 const limitMs = Number(process.env.LIMIT_S ?? 260) * 1000;
-const shots = process.env.SHOTS;
+const shots = process.env.FUNES_TEST_SHOTS;
 const profile = fs.mkdtempSync(path.join(os.tmpdir(), "funes-browser-"));
 const { context, page, elsewhere } = await open(profile);
 let code = 1;
@@ -21,12 +21,13 @@ try {
   });
   await page.exposeFunction("codeAutomationLog", async (_, args) => {
     const text = util.format(...args);
-    const picture = /^picture:([\w-]+)$/.exec(text)?.[1];
-    // Written whole: the suite waits until the file is there.
-    if (picture && shots) {
-      await page.screenshot({ path: path.join(shots, `.${picture}.png`) });
-      fs.renameSync(path.join(shots, `.${picture}.png`), path.join(shots, `${picture}.png`));
-    } else console.log(text);
+    const [, asks, name, words] = /^(picture|sees):([\w-]+):(.*)$/.exec(text) ?? [];
+    if (!asks) return console.log(text);
+    // The suite waits until the file is there; it appears whole.
+    const made = path.join(shots, `.${name}.png`);
+    if (asks === "sees") await page.getByText(words).first().waitFor();
+    await page.screenshot({ path: made });
+    fs.renameSync(made, path.join(shots, `${name}.png`));
   });
   const payload = [
     ["extensionDevelopmentPath", remote(extension)],
@@ -36,7 +37,7 @@ try {
   const opened = folder.endsWith(".code-workspace") ? "workspace" : "folder";
   await page.goto(`${base}/?${opened}=${encodeURIComponent(folder)}&payload=${encodeURIComponent(JSON.stringify(payload))}`);
   code = await ended;
-  if (code !== 0 && shots) await page.screenshot({ path: path.join(shots, "failed.png") });
+  if (code !== 0) await page.screenshot({ path: path.join(shots, "failed.png") });
   console.log(`ended: ${code}; asked elsewhere: ${JSON.stringify([...elsewhere])}`);
 } finally {
   await context.close();

@@ -77,7 +77,7 @@ suite("funes, with an agent", () => {
         assert.match(one.target?.path ?? "", /^\/turn\//);
       }
       assert.ok(links.some((one) => !document.getText(one.range).endsWith("(not cited)")));
-      await picture("vscode-ask");
+      await picture("vscode-ask", "(not cited)");
       await vscode.commands.executeCommand("vscode.open", links[0]?.target);
       const turn = await until(() => vscode.window.visibleTextEditors.map((one) => one.document).find((one) => one.uri.scheme === "funes"));
       assert.match(turn.getText(), /\n## /);

@@ -140,11 +140,11 @@ export class Odd {
   }
 }
 
-/** Takes a picture of what is seen, where pictures are kept. */
-export async function picture(name: string): Promise<void> {
-  const folder = process.env["FUNES_TEST_SHOTS"];
-  if (!folder) return;
+/** Takes a picture of the window, once it shows some words. */
+export async function picture(name: string, words = ""): Promise<void> {
+  const file = path.join(process.env["FUNES_TEST_SHOTS"] ?? "", `${name}.png`);
+  fs.rmSync(file, { force: true });
   // The browser's side of the test listens for this.
-  console.log(`picture:${name}`);
-  await until(() => fs.existsSync(path.join(folder, `${name}.png`)));
+  console.log(`${words ? "sees" : "picture"}:${name}:${words}`);
+  await until(() => fs.existsSync(file));
 }

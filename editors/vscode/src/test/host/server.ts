@@ -11,6 +11,8 @@ export interface Scenario {
   garbage?: boolean;
   /** How many sessions it has. */
   sessions?: number;
+  /** The title of one of them. */
+  evil?: string;
   answers?: Record<string, unknown>;
   errors?: Record<string, { code: number; message: string; data?: unknown }>;
   /** What is never answered, unless withdrawn. */
@@ -30,7 +32,7 @@ const all = Array.from({ length: scenario.sessions ?? 0 }, (_, at) => ({
   harness: ["claude_code", "codex", "pi"][at % 3] ?? "",
   cwd: `/work/project-${at % 40}`,
   workdir: "",
-  title: `Session number ${at} of many`,
+  title: at === 1 && scenario.evil ? scenario.evil : `Session number ${at} of many`,
   started_us: 1.79e15 - at * DAY_US / 9,
   ended_us: 1.79e15 - at * DAY_US / 9,
   turns: 10,

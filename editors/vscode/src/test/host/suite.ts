@@ -3,11 +3,10 @@ import assert from "node:assert";
 import * as vscode from "vscode";
 import type { Parts } from "../../extension";
 import type { SessionNode } from "../../sessions";
-import { partsNow, rowOf, until } from "./help";
+import { partsNow, rowOf, UNSEEN, until } from "./help";
 
 const QUESTION = "why did we give up five retry attempts";
 const HOSTILE = "zebrafinch";
-const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u202a-\u202e\u2066-\u2069]/;
 
 /** What a label or tooltip says, where it is plain text. */
 const words = (text: unknown): string => (typeof text === "string" ? text : "");
@@ -44,6 +43,11 @@ suite("funes", () => {
       console.log(`activation: ${wallMs.toFixed(0)} ms, ${cpuMs.toFixed(0)} ms of processor`);
       // The clock also counts what else this machine does.
       assert.ok(cpuMs < 300, `${cpuMs} ms`);
+    });
+
+    test("it runs where the files are", () => {
+      assert.strictEqual(vscode.env.remoteName !== undefined, true);
+      assert.strictEqual(vscode.extensions.getExtension("funes.funes")?.extensionKind, vscode.ExtensionKind.Workspace);
     });
 
     test("the server speaks our protocol", () => assert.strictEqual(parts.connection.reason, ""));
@@ -186,6 +190,25 @@ suite("funes", () => {
       const text = await until(async () => (await hovers()) || undefined);
       assert.match(text, /claude/);
       assert.match(text, /How many attempts then/);
+    });
+
+    test("hovers and lenses are there in a moment", async () => {
+      const timed = async (run: () => Thenable<unknown>): Promise<number> => {
+        const times: number[] = [];
+        for (let count = 0; count < 21; count++) {
+          const began = performance.now();
+          await run();
+          times.push(performance.now() - began);
+        }
+        return times.sort((one, other) => one - other)[10] ?? 0;
+      };
+      // The way there and back, of a question that nobody answers.
+      const way = await timed(() => vscode.commands.executeCommand("vscode.executeDefinitionProvider", vscode.Uri.parse("output:none"), known));
+      const hover = await timed(() => hovers());
+      const lens = await timed(() => lenses());
+      console.log(`hover ${hover.toFixed(1)} ms, lens ${lens.toFixed(1)} ms, the way ${way.toFixed(1)} ms (medians)`);
+      assert.ok(hover < 150 + 10 * way, `hover ${hover} ms, the way ${way} ms`);
+      assert.ok(lens < 50 + 10 * way, `lens ${lens} ms, the way ${way} ms`);
     });
 
     test("hover follows unsaved edits", async () => {

@@ -2,7 +2,7 @@
 import assert from "node:assert";
 import * as vscode from "vscode";
 import type { Parts } from "../../extension";
-import { partsNow } from "./help";
+import { answering, partsNow, picture } from "./help";
 
 suite("funes, untrusted and without a server", () => {
   let parts: Parts;
@@ -18,6 +18,23 @@ suite("funes, untrusted and without a server", () => {
   test("the status item leads to how it is installed", () => {
     assert.match(parts.status.item.text, /not installed/);
     assert.strictEqual(parts.status.item.command, "funes.install");
+  });
+
+  test("the views say what to do, and nothing is installed by itself", async () => {
+    await vscode.commands.executeCommand("workbench.view.extension.funes");
+    await picture("missing", "Show How to Install It");
+    await vscode.commands.executeCommand("funes.install");
+    await picture("install", "Read your sessions");
+    assert.deepStrictEqual(vscode.window.terminals, []);
+  });
+
+  test("every command is there, and none fails loudly but with the reason", async () => {
+    const declared = (vscode.extensions.getExtension("funes.funes")?.packageJSON as { contributes: { commands: { command: string }[] } }).contributes.commands;
+    for (const { command } of declared) {
+      const asked = await answering({ input: "anything" }, () => vscode.commands.executeCommand(command));
+      for (const one of asked) assert.match(one, /^(input|pick)|not found on this machine|Choose a passage/, `${command}: ${one}`);
+    }
+    assert.strictEqual(parts.connection.state, "missing");
   });
 
   test("what is asked meanwhile is answered with the reason", async () => {
