@@ -1,6 +1,8 @@
 """Qwen Code: `~/.qwen/projects/<folded cwd>/chats/<session>.jsonl`, parts as Gemini has them.
 
 Sub-agents have files of their own, `subagents/<session>/agent-<id>.jsonl` beside `chats`.
+
+Source: records as written by version 0.15.10; sub-agents by the program's source.
 """
 
 import re
