@@ -1,6 +1,7 @@
 """`funes index <org>/<repo>` and `funes index file.parquet`: datasets of traces become sessions."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from tests.credentials import Source, github
 from tests.e2e.cli import Ran, funes, stored
+from tests.e2e.engines import Engines
 from tests.hub.fakehub import FakeHub
 from tests.hub.fakehub_repos import CONVERTED
 from tests.sessions import record, write
@@ -192,3 +194,17 @@ def test_what_goes_wrong_is_told_and_made_up_for(
         hub.mend()
     assert not (funes_home / "memory" / "catalog.db").exists()
     assert index(NAME)["sessions"] == 1
+
+
+def test_an_engine_reads_what_was_fetched(
+    hub: FakeHub, tmp_path: Path, funes_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parquet(tmp_path / "main", "x.parquet", {"a": ["a spindle turns"]})
+    hub.upload(NAME, tmp_path / "main")
+    monkeypatch.delenv("FUNES_ENGINE")
+    with Engines(funes_home, os.environ) as engines:
+        engines.connect()
+        assert index(NAME)["sessions"] == 1
+        assert engines.recall("spindle turns") == ["a spindle turns"]
+        assert index(NAME)["current"] == 1
+    assert {row.source_path for row in stored(funes_home)} == {f"{ORIGIN}/x.parquet"}
