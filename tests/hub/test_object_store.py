@@ -4,6 +4,7 @@ import os
 import shutil
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -154,6 +155,37 @@ def test_rows_that_are_taken_out_leave_no_file_behind(
     assert listing.count("/data/") == 1
     with pytest.raises(HeadMoved):
         remote(place, tmp_path / "late").fetched(head)
+
+
+class _Late:
+    """A table that somebody adds rows to just before it is written anew."""
+
+    def __init__(self, table: Any, rows: Any) -> None:
+        self._table, self._rows = table, rows
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._table, name)
+
+    def add(self, data: Any, **how: Any) -> None:
+        if how:
+            self._table.add(self._rows)
+        self._table.add(data, **how)
+
+
+def test_rows_that_come_while_others_are_taken_out_stay(
+    place: str, tmp_path: Path, encode: Encode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = remote(place, tmp_path / "cache")
+    head = first(at, tmp_path, encode)
+    base = published.publish(tmp_path / "rest", published.talk("s2", 3), encode, stamp=STAMP)
+    late = published.as_table(published.talk("s9", 2), encode, published.schema(stamp=STAMP))
+    real = StoreRemote._table
+    monkeypatch.setattr(StoreRemote, "_table", lambda self, way: _Late(real(self, way), late))
+    gone = at.spec.inside(f"{DATASET}/data/gone.lance")
+    after = at.commit(Change(add=whole(at, base).add, delete=(gone,)), parent=head)
+    found = published.rows_of(at.fetched(after))
+    assert {one["session_id"] for one in found} == {"s2", "s9"}
+    assert len(found) == len({one["id"] for one in found}) == 5
 
 
 def test_each_refusal_has_its_message(s3: Way, place: str, tmp_path: Path, encode: Encode) -> None:
