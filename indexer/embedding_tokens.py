@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DIRECTIONS = 32
 _ONE = 127
 #: Texts a basis is fitted on: so many if they are there, and no fewer than this.
-SAMPLE_TEXTS, LEAST_TEXTS = 256, 24
+SAMPLE_TEXTS, LEAST_TEXTS = 128, 24
 #: Tokens of one text that are looked at: a long text is not to decide for all.
 _SAMPLE_TOKENS = 48
 #: Blocks that have token vectors: what people and agents say.
@@ -69,7 +69,7 @@ class TokenEmbedder(Protocol):
 
 def gives_tokens(embedder: "Embedder | None") -> TypeGuard[TokenEmbedder]:
     """Tell whether a model's graph gives token vectors."""
-    return embedder is not None and getattr(embedder, "token_dim", 0) > 0
+    return embedder is not None and getattr(embedder, "token_dim", 0) >= DIRECTIONS
 
 
 def encoded(

@@ -63,6 +63,7 @@ class LiveIndexer:
         thinking: bool = True,
         redaction: Callable[[], Redaction | None] = lambda: None,
         exclusion: Callable[[], Exclusion] = Exclusion,
+        tokens: Callable[[], bool] = lambda: True,
         busy: Cancelled = never,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -78,6 +79,7 @@ class LiveIndexer:
             thinking: Whether thinking blocks are stored.
             redaction: Gives what takes secrets out, as the settings are now; None stores them.
             exclusion: Gives what is kept out, as settings and files are now.
+            tokens: Whether token vectors are kept, as the settings are now.
             busy: Whether a query is being answered: vectors of old sessions wait then.
             clock: Gives seconds.
         """
@@ -92,6 +94,7 @@ class LiveIndexer:
             thinking=thinking,
             redaction=redaction,
             exclusion=exclusion,
+            tokens=tokens,
             busy=busy,
             clock=clock,
         )

@@ -8,10 +8,13 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
+from funes_ls.indexer.embedding_tokens import PROSE, encoded
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import TIERS, Chunk
+from funes_ls.indexer.token_work import TokenWork
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,9 +68,10 @@ class _Batch:
 class VectorWork:
     """The rows that wait for vectors, and those that have one and wait to be moved."""
 
-    def __init__(self, *, clock: Clock = time.monotonic) -> None:
+    def __init__(self, *, clock: Clock = time.monotonic, tokens: TokenWork | None = None) -> None:
         """Begin with nothing under way; `clock` gives seconds."""
         self._clock = clock
+        self.tokens = tokens or TokenWork()
         self._touched: deque[str] = deque(maxlen=_MOST_TOUCHED)
         self._batches: dict[bool, _Batch] = {}
         self._known: dict[str, np.ndarray] = {}
@@ -108,7 +112,7 @@ class VectorWork:
             batch = self._extended(batch, memory)
         if batch is None:
             return None
-        self._embed(batch, embedder, interrupted)
+        self._embed(batch, memory, embedder, interrupted)
         if not may_move or not self._is_to_be_moved(batch):
             return None
         self._touched_moved_s = self._clock()
@@ -154,7 +158,7 @@ class VectorWork:
         if not self.has_background(memory):
             return None
         batch = self._batches[False]
-        self._embed(batch, embedder, interrupted)
+        self._embed(batch, memory, embedder, interrupted)
         late = self._clock() - batch.began_s >= _BATCH_S and len(batch.embedded) >= _BATCH_ROWS // 8
         return self._move(False, memory, embedder) if late or not batch.waiting else None
 
@@ -188,28 +192,35 @@ class VectorWork:
             self._touched.extend(batch.rows)
         self._batches.clear()
         self._known.clear()
+        self.tokens.forget()
 
-    def _embed(self, batch: _Batch, embedder: "Embedder", interrupted: Asked) -> None:
+    def _embed(
+        self, batch: _Batch, memory: Memory, embedder: "Embedder", interrupted: Asked
+    ) -> None:
         """Embed rows from the front, identical texts once, until the slice is over."""
         until = self._clock() + SLICE_S
-        batch.waiting = deque(row for row in batch.waiting if row.text not in self._known)
+        with_tokens = self.tokens.begin(memory, embedder)
+
+        def is_due(row: Chunk) -> bool:
+            wants_tokens = with_tokens and row.block_type in PROSE
+            return row.text not in self._known or (wants_tokens and not self.tokens.has(row.text))
+
+        batch.waiting = deque(filter(is_due, batch.waiting))
         if not batch.waiting:
             return
+        ready = {row.text for one in self._batches.values() for row in one.embedded}
+        self.tokens.tidy(ready)
         if len(self._known) > _CACHED_TEXTS:
-            kept = {row.text for one in self._batches.values() for row in one.embedded}
-            self._known = {text: self._known[text] for text in kept}
+            self._known = {text: self._known[text] for text in ready}
         texts = list(dict.fromkeys(row.text for row in batch.waiting))
-        vectors = embedder.encode_iter(texts)
-        try:
-            for position, vector in vectors:
+        prose = {row.text for row in batch.waiting if with_tokens and row.block_type in PROSE}
+        with closing(encoded(embedder, texts, [text in prose for text in texts])) as vectors:
+            for position, vector, tokens in vectors:
                 self._known[texts[position]] = vector
+                self.tokens.take(texts[position], tokens, memory, embedder.stamp)
                 if self._clock() >= until or interrupted():
                     break
-        finally:
-            close = getattr(vectors, "close", None)
-            if close is not None:
-                close()
-        batch.waiting = deque(row for row in batch.waiting if row.text not in self._known)
+        batch.waiting = deque(filter(is_due, batch.waiting))
 
     def _move(self, touched: bool, memory: Memory, embedder: "Embedder") -> "Moved | None":
         batch = self._batches[touched]
@@ -231,7 +242,8 @@ class VectorWork:
         if not rows:
             return None
         vectors = np.stack([self._known[row.text] for row in rows])
-        moved = memory.move(rows, vectors, stamp=embedder.stamp)
+        kept = self.tokens.of(rows, memory, embedder.stamp)
+        moved = memory.move(rows, vectors, stamp=embedder.stamp, tokens=kept)
         self.embedded += len(rows)
         return moved
 

@@ -21,6 +21,7 @@ from funes_ls.indexer.memory_freed import give_back
 from funes_ls.indexer.pipeline import OWN_FAILURES, where
 from funes_ls.indexer.progress import Cancelled, IndexEvent, Meter, Progress
 from funes_ls.indexer.redaction.base import Redaction
+from funes_ls.indexer.token_work import Backfill, TokenWork
 
 if TYPE_CHECKING:
     from funes_ls.indexer.embedding import Embedder
@@ -62,6 +63,7 @@ class Writer:
         busy: Cancelled,
         redaction: Callable[[], Redaction | None] = lambda: None,
         exclusion: Callable[[], Exclusion] = Exclusion,
+        tokens: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Prepare; see `LiveIndexer`."""
@@ -71,7 +73,9 @@ class Writer:
         self._redaction = redaction
         self._exclusion = exclusion
         self.loader = ModelLoader(embedder, on_done=queue.wake, clock=clock)
-        self.vectors = VectorWork(clock=clock)
+        self._tokens = TokenWork(is_on=tokens)
+        self.vectors = VectorWork(clock=clock, tokens=self._tokens)
+        self._backfill = Backfill(self._tokens, clock=clock)
         self._facts = FactsWork()
         self.event = IndexEvent(phase="scan")
         self.phase = ""
@@ -128,6 +132,7 @@ class Writer:
             exclusion=self._exclusion,
         )
         self.vectors.forget()
+        self._backfill.forget()
         self._facts.forget()
         self.count(now=True)
 
@@ -279,6 +284,7 @@ class Writer:
             self.model_changed = False
             self.loader.drop()
             self.vectors.forget()
+            self._backfill.forget()
             self._vector_trouble, self._vectors_at = "", float("-inf")
         if self._clock() < self._vectors_at and not now:
             return None
@@ -371,10 +377,25 @@ class Writer:
         waits.append(self.background())
         self.phase = self._idle_phase()
         is_quiet = waits[-1] is None
+        waits.append(self._backfill_tokens() if is_quiet else None)
         waits.append(self._tidy(is_quiet=is_quiet))
         if is_quiet and not self.is_tidying:
             waits.append(self._count_turns())
         return waits
+
+    def _backfill_tokens(self) -> float | None:
+        """Give old rows their token vectors for a slice of time; return when to go on."""
+        if not self._backfill.is_due(self.memory):
+            return None
+        embedder = self.embedder()
+        if embedder is None:
+            return self.model_wait_s()
+        if self.is_tidying or self._must_wait():
+            return _BUSY_POLL_S
+        is_done = self._backfill.step(
+            self.memory, embedder, interrupted=lambda: self.queue.is_urgent or self._busy()
+        )
+        return 0.0 if is_done else None
 
     def _facts_step(self) -> float | None:
         if self._scanner_trouble:

@@ -22,6 +22,7 @@ from funes_ls.indexer.memory_read import MemoryState as MemoryState
 from funes_ls.indexer.memory_read import MemoryView as MemoryView
 from funes_ls.indexer.memory_read import Row as Row
 from funes_ls.indexer.memory_repair import Progress
+from funes_ls.indexer.memory_tokens import TokenStore
 from funes_ls.indexer.memory_write import Memory as Memory
 
 _log = logging.getLogger(__name__)
@@ -158,7 +159,7 @@ def _opened_for_writing(
             _log.info("took in %d rows of %s", dataset.count(), base)
         tame = repair.as_it_is if place == base else tamed
         lexical = repair.words(catalog, dataset, place, progress, tame=tame)
-        repair.finish_removals(catalog, dataset if own else None, lexical)
+        repair.finish_removals(catalog, dataset if own else None, lexical, TokenStore(base))
     except BaseException:
         catalog.close()
         raise

@@ -16,6 +16,7 @@ from funes_ls.indexer.catalog import Catalog, Session
 from funes_ls.indexer.dataset import Dataset
 from funes_ls.indexer.errors import MemoryStateError
 from funes_ls.indexer.lexical import LexicalIndex
+from funes_ls.indexer.memory_tokens import TokenStore
 from funes_ls.indexer.model import Chunk
 from funes_ls.indexer.names import is_scaffolding
 from funes_ls.indexer.times import parse_ts
@@ -56,11 +57,18 @@ def finish_moves(catalog: Catalog, dataset: Dataset | None) -> None:
     _log.info("%d rows were half moved; %d had arrived", len(moving), len(there))
 
 
-def finish_removals(catalog: Catalog, dataset: Dataset | None, lexical: LexicalIndex) -> None:
-    """Take out of dataset and words what was noted to leave; rows queued since stay."""
+def finish_removals(
+    catalog: Catalog,
+    dataset: Dataset | None,
+    lexical: LexicalIndex,
+    tokens: TokenStore | None = None,
+) -> None:
+    """Take out of dataset, tokens and words what was noted to leave; rows queued since stay."""
     ids = catalog.removals()
     if not ids:
         return
+    if tokens is not None:
+        tokens.delete(ids)
     if dataset and (there := dataset.existing(ids)):
         dataset.delete_ids(sorted(there))
         note_deletion(catalog, dataset)

@@ -20,6 +20,7 @@ from funes_ls.indexer.calls.rebuild import rebuild_steps
 from funes_ls.indexer.catalog import Catalog
 from funes_ls.indexer.clean import as_stored
 from funes_ls.indexer.crash_marks import NO_MARKS, CrashMarks
+from funes_ls.indexer.embedding_tokens import PROSE, encoded
 from funes_ls.indexer.errors import BackendError, FunesError, ScannerError
 from funes_ls.indexer.exclude import KEEP_ALL, Exclusion
 from funes_ls.indexer.excluded import Folders
@@ -37,6 +38,7 @@ from funes_ls.indexer.progress import Cancelled, IndexEvent, Meter, Progress
 from funes_ls.indexer.readahead import ReadAhead, reading_ahead
 from funes_ls.indexer.redaction import record
 from funes_ls.indexer.redaction.base import Redaction
+from funes_ls.indexer.token_work import TokenWork
 from funes_ls.indexer.traces.base import TraceSource, Unit
 
 if TYPE_CHECKING:
@@ -431,12 +433,14 @@ def run_vectors(
     progress: Progress,
     budget_s: float | None = None,
     cancelled: Cancelled = lambda: False,
+    tokens: bool = True,
 ) -> None:
     """Embed queued chunks in the queue's order and move them to the dataset, batch by batch.
 
     Stops at the end of the queue, of the budget, or when cancelled; a batch once begun is
-    finished. Identical texts are embedded once.
+    finished. Identical texts are embedded once. `tokens` False keeps no token vectors.
     """
+    work = TokenWork(is_on=lambda: tokens)
     started = time.monotonic()
     total = report.left = memory.catalog.pending_count()
     meter = Meter(total, clock=time.monotonic)
@@ -447,10 +451,12 @@ def run_vectors(
         batch = memory.catalog.next_pending(_BATCH_CHUNKS)
         if not batch:
             break
-        for done in _vectors(batch, embedder, known):
+        for done in _vectors(batch, memory, embedder, known, work):
             meter.advance(report.embedded + done)
             progress(_vector_event(report.embedded + done, total, meter, batch))
-        memory.move(batch, _stacked(batch, known), stamp=embedder.stamp)
+        kept = work.of(batch, memory, embedder.stamp)
+        memory.move(batch, _stacked(batch, known), stamp=embedder.stamp, tokens=kept)
+        work.tidy()
         report.embedded += len(batch)
         report.left = memory.catalog.pending_count()
         if len(known) > _CACHED_TEXTS:
@@ -462,13 +468,26 @@ def run_vectors(
 
 
 def _vectors(
-    batch: Sequence[Chunk], embedder: "Embedder", known: "dict[str, np.ndarray]"
+    batch: Sequence[Chunk],
+    memory: Memory,
+    embedder: "Embedder",
+    known: "dict[str, np.ndarray]",
+    work: TokenWork,
 ) -> Iterator[int]:
     """Embed the texts not known yet and yield how many chunks of the batch are done."""
-    texts = list(dict.fromkeys(chunk.text for chunk in batch if chunk.text not in known))
+    with_tokens = work.begin(memory, embedder)
+    prose = {chunk.text for chunk in batch if with_tokens and chunk.block_type in PROSE}
+    lacking = {text for text in prose if not work.has(text)}
+    texts = list(
+        dict.fromkeys(
+            chunk.text for chunk in batch if chunk.text not in known or chunk.text in lacking
+        )
+    )
     ready = len(batch) - len(texts)
-    for count, (position, vector) in enumerate(embedder.encode_iter(texts), start=1):
+    vectors = encoded(embedder, texts, [text in lacking for text in texts])
+    for count, (position, vector, tokens) in enumerate(vectors, start=1):
         known[texts[position]] = vector
+        work.take(texts[position], tokens, memory, embedder.stamp)
         yield ready + count
 
 

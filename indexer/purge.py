@@ -63,9 +63,9 @@ def purge_steps(memory: Memory, home: Path, *, told: Told) -> Purging:
     told("catalog", 0, 0)
     memory.catalog.rewrite()
     patience_until = time.monotonic() + _READERS_S
-    while not memory.catalog.empty_log():
+    while not (memory.catalog.empty_log() and memory.token_store.empty_log()):
         if time.monotonic() >= patience_until:
-            _log.info("old pages of the catalog are being read")
+            _log.info("old pages are being read")
             return False
         yield _ASK_READERS_S
     memory.catalog.put(_DONE_AT, memory.generation)
