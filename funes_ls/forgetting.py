@@ -19,6 +19,8 @@ from funes_ls.writing import Writer, in_this_process, rewriting, stop_if
 
 #: Sessions that are named one by one.
 _NAMED = 10
+#: So much of an id says which session is meant, where there is no way back.
+_LEAST = 6
 _TRACES_STAY = "The traces themselves stay where they are, and are not read again."
 _NOT_PURE = (
     "Another process is still reading the memory as it was; what is left of them on the disk is "
@@ -117,8 +119,14 @@ def _chosen(
     from funes_ls.retrieval.filters import find_session, matching_sessions
 
     session = params.session.strip()
-    if session and find_session(session, view.catalog) is None:
+    named = find_session(session, view.catalog) if session else None
+    if session and named is None:
         raise UsageError(f"There is no session {session!r}.", hint="`funes sessions` lists them.")
+    if named and session not in (named.session_id, named.inner_id) and len(session) < _LEAST:
+        raise UsageError(
+            f"{session!r} is too little of an id to forget a session by.",
+            hint=f"Give at least {_LEAST} characters of it; `funes sessions` lists them.",
+        )
     wanted = RecallFilter(
         session=session,
         project=params.project,

@@ -119,10 +119,11 @@ class SessionsParams(FilterParams, frozen=True, kw_only=True):
 
 
 class StatusParams(Params, frozen=True, kw_only=True):
-    """`funes/status`; with `problems` it lists what could not be read instead."""
+    """`funes/status`; with `problems` or `excluded` it lists these instead."""
 
     memory: str = ""
     problems: bool = False
+    excluded: bool = False
 
 
 class DocumentId(Struct, frozen=True, kw_only=True):

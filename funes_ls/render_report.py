@@ -9,6 +9,7 @@ from funes_ls.indexer.times import format_us
 from funes_ls.render import counted
 
 if TYPE_CHECKING:
+    from funes_ls.indexer.excluded import KeptOut
     from funes_ls.indexer.model import Problem
     from funes_ls.protocol import MemoriesAnswer
     from funes_ls.remote_status import RemoteState
@@ -120,7 +121,10 @@ def _secret_lines(status: "Status") -> list[str]:
             "run `funes scrub`"
         )
     if status.excluded:
-        lines.append(f"excluded  {counted(status.excluded, 'session')} kept out")
+        lines.append(
+            f"excluded  {counted(status.excluded, 'session')} kept out; "
+            "`funes status --excluded` lists them"
+        )
     return lines
 
 
@@ -148,6 +152,26 @@ def problems_text(problems: "Sequence[Problem]") -> str:
     return "\n".join(
         f"{render.safe(one.path)}{f':{one.line}' if one.line else ''}: {one.kind}: {one.message}"
         for one in problems
+    )
+
+
+#: What keeps a session out -> how that is said.
+_REASONS = {
+    "paths": "`exclude.paths` in config.toml",
+    ".funesignore": "a .funesignore",
+    "marker": "funes:private",
+    "parent": "the session it is a sub-agent of",
+}
+
+
+def excluded_text(excluded: "Sequence[KeptOut]") -> str:
+    """Return one line for each session that is kept out."""
+    if not excluded:
+        return "nothing is kept out"
+    return "\n".join(
+        f"{render.safe(one.path or one.session_id)}: kept out by "
+        f"{_REASONS.get(one.reason, render.safe(one.reason))}"
+        for one in excluded
     )
 
 

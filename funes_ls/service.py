@@ -21,6 +21,7 @@ from funes_ls.index_run import IndexReport, IndexRequest, run_index
 from funes_ls.indexer import excluded
 from funes_ls.indexer.catalog import Session, Source, now_us
 from funes_ls.indexer.errors import BackendError, FunesError, MemoryStateError, UsageError
+from funes_ls.indexer.excluded import KeptOut
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import HARNESSES, Problem
 from funes_ls.indexer.redaction import record
@@ -420,13 +421,15 @@ def _named(memory: str, memories: Memories) -> str:
 
 
 def status_or_problems(params: StatusParams, memories: Memories) -> Status | dict[str, Any]:
-    """Return what a memory holds, or what could not be read if that is asked for.
+    """Return what a memory holds, or what could not be read or is kept out if that is asked for.
 
     Raises:
         MemoryStateError: see `status`.
     """
     if params.problems:
         return {"problems": problems(memories, memory=params.memory)}
+    if params.excluded:
+        return {"excluded": kept_out(memories, memory=params.memory)}
     return status(memories, memory=params.memory)
 
 
@@ -525,6 +528,12 @@ def problems(memories: Memories, *, memory: str = "") -> list[Problem]:
     """Return what could not be read, by path and line."""
     with memories.reading(_named(memory, memories)) as opened:
         return opened.catalog.problems()
+
+
+def kept_out(memories: Memories, *, memory: str = "") -> list[KeptOut]:
+    """Return which traces are kept out, and why."""
+    with memories.reading(_named(memory, memories)) as opened:
+        return excluded.listed(opened.catalog)
 
 
 #: Method of the protocol -> what answers it, with an engine and without.

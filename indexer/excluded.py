@@ -47,6 +47,33 @@ def count(catalog: Catalog) -> int:
 _RANGE = (_KEY, _KEY[:-1] + chr(ord(_KEY[-1]) + 1))
 
 
+class KeptOut(Struct, frozen=True, kw_only=True):
+    """A trace that is kept out, where it lies, and why; see `Excluded`."""
+
+    path: str
+    session_id: str
+    cwd: str
+    reason: str
+
+
+def listed(catalog: Catalog) -> list[KeptOut]:
+    """Return the traces that are kept out, by path."""
+    rows = catalog.select("SELECT key, value FROM kv WHERE key >= ? AND key < ?", _RANGE)
+    found = []
+    for key, value in rows:
+        if (why := _decoded(value)) is not None:
+            source = catalog.source(key.removeprefix(_KEY))
+            found.append(
+                KeptOut(
+                    path=source.path if source else "",
+                    session_id=why.session_id,
+                    cwd=why.cwd,
+                    reason=why.reason,
+                )
+            )
+    return sorted(found, key=lambda one: (one.path, one.session_id))
+
+
 def known(catalog: Catalog, key: str) -> Excluded | None:
     """Return why a trace was kept out when it was last read, None when it was not."""
     return _decoded(catalog.get(_KEY + key))

@@ -12,6 +12,7 @@ from funes_ls.indexer.chunk import chunks_of
 from funes_ls.indexer.crash_marks import drop_marks
 from funes_ls.indexer.memory import Memory, MemoryView
 from funes_ls.indexer.model import Chunk, SessionMeta, Turn, path_text
+from funes_ls.indexer.redaction import record
 
 #: Sessions taken out as one change.
 _AT_ONCE = 20
@@ -79,6 +80,8 @@ def forget_steps(
         yield 0.0
     for path in {path_text(one.path) for one in sources} | {one.key for one in sources}:
         catalog.put_problems(path, ())
+    for one in sources:
+        record.add_counts(catalog, {}, record.taken_out(one))
     drop_marks(home / "run", {one.key for one in sources})
     purge.clean_logs(home, purge.without_names(session_ids))
     yield 0.0

@@ -180,6 +180,7 @@ def _gone(unit: Unit, memory: Memory, exclusion: Exclusion) -> Ingested | None:
     if not reason:
         return None
     why = Excluded(reason=reason, session_id=session.session_id, cwd=session.cwd)
+    record.add_counts(memory.catalog, {}, record.taken_out(known))
     removed = excluded.keep_out(memory, _seen(unit, session.session_id, path=known.path), why)
     return Ingested(session_id=session.session_id, removed=removed, excluded=reason)
 
@@ -507,8 +508,7 @@ class _SessionWriter:
 
     def _redacted_before(self) -> Counts:
         """Return what was counted of the trace when it was last read."""
-        known = _decoded(self._memory.catalog.source(self._unit.key))
-        return known.redacted if known else {}
+        return record.taken_out(self._memory.catalog.source(self._unit.key))
 
     def _source_record(self) -> Source:
         state = self._state

@@ -362,6 +362,8 @@ def _scrub_rest(catalog: Catalog, cleaner: _Cleaner) -> None:
         clean = _clean_source(source, cleaner)
         if clean != source:
             with catalog.transaction():
+                if clean.resume is None:  # what is read anew is counted anew
+                    record.add_counts(catalog, {}, record.taken_out(source))
                 catalog.forget_source(source.key)
                 catalog.put_source(clean)
     problems = catalog.problems()

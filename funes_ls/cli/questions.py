@@ -94,15 +94,21 @@ def get(args: argparse.Namespace) -> int:
 
 
 def status(args: argparse.Namespace) -> int:
-    """Print what a memory holds, or what could not be read."""
-    from funes_ls.render_report import problems_text, status_text
+    """Print what a memory holds, or what could not be read or is kept out."""
+    from funes_ls.render_report import excluded_text, problems_text, status_text
 
-    params: Params = {"memory": args.memory, "problems": args.problems}
+    params: Params = {
+        "memory": args.memory,
+        "problems": args.problems,
+        "excluded": args.excluded,
+    }
     answer = answer_to("funes/status", params, args)
     if args.json:
         render.write_json(answer)
     elif args.problems:
         render.write(problems_text(as_object(answer).problems))
+    elif args.excluded:
+        render.write(excluded_text(as_object(answer).excluded))
     else:
         render.write(status_text(as_object(answer)))
     return 0

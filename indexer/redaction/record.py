@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Callable
 
 import msgspec
+from msgspec import Struct
 
-from funes_ls.indexer.catalog import Catalog
+from funes_ls.indexer.catalog import Catalog, Source
 from funes_ls.indexer.errors import TraceError
 from funes_ls.indexer.redaction.base import Counts, Redaction, current_stamp
 from funes_ls.indexer.redaction.judge import MARK
@@ -58,6 +59,20 @@ def cleaner(catalog: Catalog, redaction: Redaction | None) -> Callable[[str], st
             return MARK  # nobody can tell what is in it
 
     return clean
+
+
+class _Read(Struct):
+    redacted: dict[str, int] = {}
+
+
+def taken_out(source: Source | None) -> Counts:
+    """Return what was counted of a trace when it was read, by what is kept of that reading."""
+    if source is None or not source.resume:
+        return {}
+    try:
+        return msgspec.json.decode(source.resume, type=_Read).redacted
+    except msgspec.MsgspecError:
+        return {}
 
 
 def counts(catalog: Catalog) -> dict[str, int]:

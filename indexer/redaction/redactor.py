@@ -120,7 +120,7 @@ class Redactor:
         except ScannerError:
             raise
         except Exception as exc:
-            raise ScannerError(f"Its rules cannot be loaded ({type(exc).__name__}).") from exc
+            raise ScannerError(_unloadable(exc)) from exc
         redactor._prove()
         return redactor
 
@@ -323,6 +323,21 @@ def _rule_files() -> list[Path]:
     if not files:
         raise ScannerError("Its rules are not installed.", kind="scanner_missing")
     return files
+
+
+def _unloadable(exc: Exception) -> str:
+    """Return which rule or file keeps the rules from being loaded, as far as that is told.
+
+    A message of the scanner names rules and files of ours; nothing of a session was read yet.
+    """
+    said = str(exc)
+    for path in _rule_files():
+        for rule in re.findall(r"(?m)^    id: (\S+)$", path.read_text("utf-8", "replace")):
+            if re.search(rf"{re.escape(rule)}(?![\w-])", said):
+                return f"Its rule {rule} in {path} cannot be used ({type(exc).__name__})."
+        if str(path) in said:
+            return f"Its rules in {path} cannot be read ({type(exc).__name__})."
+    return f"Its rules cannot be loaded ({type(exc).__name__})."
 
 
 def own_rules() -> list[str]:

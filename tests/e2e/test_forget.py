@@ -265,3 +265,31 @@ def test_an_engine_killed_over_it_is_followed_by_one_that_finishes(
         until(lambda: not list(traces_of(home, WORD)), what="its bytes are gone")
         assert status()["sessions"] == 10
         assert len(recall("valve 7")) == 8
+
+
+def test_too_little_of_an_id_forgets_nothing(projects: Path) -> None:
+    write(projects / "p" / "deafbeef-1.jsonl", turns("deafbeef-1", "plain talk"))
+    index()
+    ran = funes("forget", "d", "--yes")
+    assert ran.code == 2
+    assert "too little of an id" in ran.err and "at least 6 characters" in ran.err
+    assert funes("forget", "deafbe", "--yes", "-q").code == 0
+    assert status()["sessions"] == 0
+
+
+def test_status_lists_what_is_kept_out_and_why(projects: Path) -> None:
+    write(projects / "p" / "s1.jsonl", turns("s1", "funes:private", "the flamingo"))
+    write(projects / "p" / "s2.jsonl", turns("s2", "plain talk"))
+    index()
+    assert "excluded  1 session kept out" in funes("status", "-q").out
+    (one,) = funes("status", "--excluded", "--json").json["excluded"]
+    assert (one["session_id"], one["reason"]) == ("s1", "marker")
+    assert one["path"].endswith("s1.jsonl")
+    told = funes("status", "--excluded", "-q").out
+    assert told == f"{one['path']}: kept out by funes:private\n"
+
+
+def test_nothing_is_kept_out_is_said(projects: Path) -> None:
+    write(projects / "p" / "s2.jsonl", turns("s2", "plain talk"))
+    index()
+    assert funes("status", "--excluded", "-q").out == "nothing is kept out\n"

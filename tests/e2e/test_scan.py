@@ -80,9 +80,9 @@ def test_no_memory_and_no_such_path_say_what_to_do(own_home: Path) -> None:
     ran = funes("scan", "-q")
     assert ran.code == 1
     assert "Run `funes index`." in ran.err
-    ran = funes("scan", "nowhere/at-all")
+    ran = funes("scan", "./nowhere/at-all")
     assert ran.code == 2
-    assert "Nothing to scan at nowhere/at-all." in ran.err
+    assert "Nothing to scan at ./nowhere/at-all." in ran.err
 
 
 def test_traces_are_scanned_as_their_reader_has_them(own_home: Path) -> None:

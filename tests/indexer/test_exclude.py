@@ -13,8 +13,10 @@ from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import Block, Turn
 from funes_ls.indexer.pipeline import WordsReport, list_units, plan, run_words
 from funes_ls.indexer.progress import ignore_progress
+from funes_ls.indexer.redaction import record
 from funes_ls.indexer.traces import source_for
 from tests import sessions
+from tests.indexer.hushing import SECRET, Hushing
 from tests.indexer.living import living, until
 from tests.indexer.making import writing
 from tests.sessions import append, write
@@ -242,3 +244,19 @@ def test_the_live_index_obeys(own_home: Path, projects: Path) -> None:
         globs.append("/secret/**")
         live.index.sweep()
         until(lambda: not live.found("heron"))
+
+
+def test_what_leaves_is_counted_no_more(memory: Memory, projects: Path) -> None:
+    write(projects / "q" / "s2.jsonl", [said(f"it is {SECRET}", "/secret/a")])
+
+    def read(*globs: str) -> dict[str, int]:
+        exclusion = Exclusion(globs)
+        redaction: Any = Hushing()
+        tasks, report = plan(list_units([(CLAUDE, projects)]), memory, exclusion=exclusion)
+        run_words(tasks, memory, report=report, progress=ignore_progress, exclusion=exclusion,
+                  redaction=redaction)  # fmt: skip
+        return record.counts(memory.catalog)
+
+    assert read() == {"hush": 1}
+    assert read("/secret/**") == {}
+    assert read() == {"hush": 1}

@@ -126,6 +126,7 @@ def status(commands: Commands) -> None:
         commands, "status", "Show what the memory holds", "funes status", "funes status --problems"
     )
     parser.add_argument("--problems", action="store_true", help="list what could not be read")
+    parser.add_argument("--excluded", action="store_true", help="list what is kept out, and why")
     add_memory(parser)
     add_json(parser)
     add_no_engine(parser)

@@ -342,3 +342,21 @@ class TestScanner:
             Redactor.load(tmp_path / "rules")
         assert caught.value.kind == "scanner_broken"
         assert "does not find" in caught.value.message
+
+
+def test_a_rule_that_cannot_be_used_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "mine.yml"
+    file.write_text(
+        "rules:\n  - name: Mine\n    id: funes.mine\n    confidence: medium\n"
+        "    min_entropy: 0.0\n    pattern: '(?=x)(secret)'\n    examples: []\n"
+    )
+    monkeypatch.setattr(module, "_rule_files", lambda: [file])
+    with pytest.raises(ScannerError) as caught:
+        Redactor.load(tmp_path / "cache")
+    assert "rule funes.mine" in caught.value.message and str(file) in caught.value.message
+    file.write_text("rules:\n  - [")
+    with pytest.raises(ScannerError) as caught:
+        Redactor.load(tmp_path / "cache")
+    assert f"rules in {file}" in caught.value.message
