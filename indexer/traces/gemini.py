@@ -2,6 +2,8 @@
 
 In the log a message is written again, under its id, each time something is added to it; the last
 one counts. What was rewound, or left out of the model's context, was said all the same: it stays.
+
+Source: sessions as written by version 0.61.0, and by older ones as published.
 """
 
 import hashlib
