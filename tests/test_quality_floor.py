@@ -78,7 +78,7 @@ def test_there_are_enough_questions_of_each_kind() -> None:
     assert set(kinds) == {
         *("command", "config", "decision", "error_fix", "none", "rejected", "where")
     }
-    assert {question.style for question in questions} == {"exact", "paraphrase"}
+    assert {question.style for question in questions} == {"exact", "named", "paraphrase"}
 
 
 def test_nobody_is_in_the_sessions_beside_the_questions() -> None:

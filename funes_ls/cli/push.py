@@ -181,6 +181,11 @@ def _notes(answer: "PushAnswer") -> Iterator[str]:
             f"{counted(answer.withheld_blocks, 'block')} kept back for what looks like secrets: "
             f"{found}. Run `funes scrub`, then push again."
         )
+    if answer.naming_home and answer.state == "would_push":
+        yield (
+            f"{counted(answer.naming_home, 'block')} name your home folder in what was said, which "
+            "leaves as it is."
+        )
     if answer.own_blocks:
         yield f"{counted(answer.own_blocks, 'block')} kept back as you decided."
     if answer.excluded:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -75,6 +76,7 @@ class Offer(Struct, kw_only=True):
         withheld: In how many blocks each rule found something.
         withheld_blocks: How many of the blocks stay because of them, `withheld_rows` of rows.
         own: Blocks the user keeps back.
+        naming_home: Blocks that leave with the name of the user's home in what was said.
     """
 
     rows: dict[str, bytes] = {}
@@ -85,6 +87,7 @@ class Offer(Struct, kw_only=True):
     withheld_blocks: int = 0
     withheld_rows: int = 0
     own: int = 0
+    naming_home: int = 0
 
     @property
     def size_bytes(self) -> int:
@@ -279,6 +282,7 @@ def _shared(
             continue
         made.rows.update((row.id, row_digest(row)) for row in going)
         size = sum(len(row.text.encode()) for row in going)
+        made.naming_home += _names_home(block.text)
         share.blocks += 1
         share.passages += len(going)
         share.size_bytes += size
@@ -295,6 +299,12 @@ def _shared(
             )
         )
     return share
+
+
+def _names_home(text: str) -> bool:
+    """Tell whether a text holds the path of the user's home, where that says who it is."""
+    home = Path.home()
+    return len(home.parts) > 2 and str(home) in text
 
 
 def _count_withheld(block: StoredBlock, report: GateReport, made: Offer, rows: int) -> None:

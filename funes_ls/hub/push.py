@@ -78,6 +78,7 @@ class PushAnswer(Struct, kw_only=True):
         excluded: Sessions that are kept back.
         other: Sessions of other repositories.
         own_blocks: Blocks the user keeps back.
+        naming_home: Blocks that leave with the name of the user's home in what was said.
         withheld: In how many blocks each rule found something; those stay.
         withheld_blocks: How many blocks that are.
         created: Whether the repository was made for it; `first`: whether it held nothing.
@@ -98,6 +99,7 @@ class PushAnswer(Struct, kw_only=True):
     excluded: int = 0
     other: int = 0
     own_blocks: int = 0
+    naming_home: int = 0
     withheld: dict[str, int] = {}
     withheld_blocks: int = 0
     created: bool = False
@@ -282,6 +284,7 @@ class _Push:
         answer.withheld = dict(sorted(offer.withheld.items(), key=lambda one: (-one[1], one[0])))
         answer.withheld_blocks = offer.withheld_blocks
         answer.own_blocks = offer.own
+        answer.naming_home = offer.naming_home
 
     def _published(self, head: Head, known: Known, offer: Offer, fresh: Fresh) -> Known:
         """Commit what is offered, again when the head has moved; return what is there then."""

@@ -13,7 +13,6 @@ from msgspec import Struct
 from funes_ls.hub import card, push_copy, receipts
 from funes_ls.hub.decisions import read_decisions, write_decisions
 from funes_ls.hub.known import is_chunk_id
-from funes_ls.hub.receipts import Receipt
 from funes_ls.hub.remote import SESSIONS, Change, Head, HeadMoved, Remote
 from funes_ls.hub.session_facts import Facts, read_facts, without, write_facts
 from funes_ls.indexer import dataset as lance
@@ -270,8 +269,8 @@ def _keep(
 ) -> None:
     """Bring the receipt up to what is there now; after a squash the next push reads it anew."""
     receipt = receipts.read_receipt(home, remote.spec)
-    if receipt is None:
-        receipt = Receipt(memory=remote.spec.text, revision="")
+    if receipt is None:  # nothing was published from here
+        return
     dataset = lance.open_dataset(copy.base)
     ids = {
         one

@@ -18,7 +18,7 @@ from tests.hub.fakehub import FakeHub, moved, told
 from tests.hub.published import Encode
 from tests.hub.publishing import NAME, Canary, push, push_ran, talk, trace
 from tests.hub.store import Way
-from tests.sessions import append, write
+from tests.sessions import append, record, write
 from tests.tiny_model import STAMP
 
 pytestmark = [
@@ -36,18 +36,22 @@ def as_owner(hub_env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
+@pytest.mark.parametrize("folder", ["", "team/kb"])
 def test_a_first_publish_is_one_commit_that_the_reference_can_read(
-    hub: FakeHub, own_home: Path, tmp_path: Path
+    hub: FakeHub, own_home: Path, tmp_path: Path, folder: str
 ) -> None:
     write(trace(own_home), talk("s1", 5, cwd=f"{own_home}/api"))
     index()
     hub.add_repo(NAME, private=True)
-    answer = push()
+    name = f"hf://datasets/{NAME}/{folder}" if folder else NAME
+    answer = push(name=name)
     assert answer["state"] == "pushed" and answer["first"]
     assert (answer["passages"], answer["chunks"]) == (5, 5)
-    base = hub.checkout(NAME, tmp_path / "out")
+    base = hub.checkout(NAME, tmp_path / "out") / folder
     assert published.faults(base, stamp=STAMP) == []
     assert len(hub.asked("POST", "/commit/")) == 1
+    assert (base / "README.md").exists() == (not folder)
+    assert push(name=name)["state"] == "up_to_date"
 
 
 def test_what_is_new_is_one_small_commit_of_few_requests(
@@ -277,6 +281,9 @@ def test_what_cannot_be_published_to_is_told(hub: FakeHub, own_home: Path) -> No
     missing = push_ran("--yes")
     assert missing.code == 1 and f"funes push {NAME} --create" in missing.err
     assert push("--dry-run")["passages"] == 3
+    write(trace(own_home, "s2"), [record(f"see {own_home}/api/x.py", uuid="h")])
+    index()
+    assert push("--dry-run")["naming_home"] == 1
     assert hub.repos == {}
     made = push("--create")
     assert made["created"] and hub.repo(NAME).private
