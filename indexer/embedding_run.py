@@ -150,7 +150,8 @@ class Graph(Struct, frozen=True, kw_only=True):
         plain = np.flatnonzero(np.array(encoding.special_tokens_mask) == 0)
         tokens = found[self.tokens][0][plain].astype(np.float32)
         lengths = np.linalg.norm(tokens, axis=1, keepdims=True)
-        return self._pooled(found[self.whole], encoding), tokens / np.maximum(lengths, 1e-9)
+        unit: Vectors = (tokens / np.maximum(lengths, 1e-9)).astype(np.float32)
+        return self._pooled(found[self.whole], encoding), unit
 
     def _fed(self, text: str) -> tuple[dict[str, Any], Any]:
         import numpy as np
@@ -175,8 +176,8 @@ class Graph(Struct, frozen=True, kw_only=True):
             weights = np.array(encoding.attention_mask)[:, None]
             vector = (output[0] * weights).sum(axis=0) / max(1, int(weights.sum()))
         vector = np.asarray(vector, dtype=np.float32)
-        unit: Vectors = vector / max(float(np.linalg.norm(vector)), 1e-12)
-        return unit
+        length = max(float(np.linalg.norm(vector)), 1e-12)
+        return np.asarray(vector / length, dtype=np.float32)
 
 
 def _finished(

@@ -6,7 +6,7 @@ with them word by word (`max_sims`), which tells passages apart that are equally
 """
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from msgspec import Struct
@@ -74,7 +74,7 @@ def gives_tokens(embedder: "Embedder | None") -> TypeGuard[TokenEmbedder]:
 
 def encoded(
     embedder: "Embedder", texts: Sequence[str], wanted: Sequence[bool]
-) -> "Iterator[tuple[int, Vectors, Vectors | None]]":
+) -> "Generator[tuple[int, Vectors, Vectors | None], None, None]":
     """Yield what `TokenEmbedder.encode_with_tokens` does, without tokens where there are none."""
     if any(wanted) and gives_tokens(embedder):
         yield from embedder.encode_with_tokens(texts, wanted)

@@ -11,7 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -165,11 +165,11 @@ class TokenStore:
 
     def basis(self, stamp: str, dim: int) -> Basis | None:
         """Return the basis for a model's token vectors, None when one is to be fitted."""
+        found: Basis | None = None
         with self._doing() as db:
             found = _basis(db) if db is not None else None
-            fits = found is not None and found.stamp == stamp and found.matrix.shape[0] == dim
-            return found if fits else None
-        return None
+        fits = found is not None and found.stamp == stamp and found.matrix.shape[0] == dim
+        return found if fits else None
 
     def begin(self, basis: Basis) -> None:
         """Keep token vectors by this basis from now on; all others are dropped."""
@@ -244,18 +244,21 @@ class TokenStore:
 
     def state(self) -> TokenState:
         """Return what is kept."""
+        found = TokenState()
         with self._doing() as db:
-            return _state(db) if db is not None else TokenState()
-        return TokenState()
+            if db is not None:
+                found = _state(db)
+        return found
 
     def empty_log(self) -> bool:
         """Empty the log of changes; return False while somebody still reads from it."""
+        is_empty = False
         with self._doing() as db:
-            if db is None:
-                return True
-            db.execute(f"PRAGMA busy_timeout = {_LOG_BUSY_MS}")
-            return not db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-        return False
+            is_empty = db is None
+            if db is not None:
+                db.execute(f"PRAGMA busy_timeout = {_LOG_BUSY_MS}")
+                is_empty = not db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        return is_empty
 
     def drop(self) -> None:
         """Remove the file."""
@@ -342,16 +345,14 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
     db.execute("COMMIT")
 
 
-def _select(
-    db: sqlite3.Connection, columns: str, ids: Sequence[str]
-) -> Iterator[tuple[object, ...]]:
+def _select(db: sqlite3.Connection, columns: str, ids: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     for start in range(0, len(ids), _MANY):
         part = ids[start : start + _MANY]
         marks = ", ".join("?" * len(part))
         yield from db.execute(f"SELECT {columns} FROM tokens WHERE id IN ({marks})", part)
 
 
-def _meta(db: sqlite3.Connection, key: str) -> object:
+def _meta(db: sqlite3.Connection, key: str) -> Any:
     found = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return None if found is None else found[0]
 
