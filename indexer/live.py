@@ -63,7 +63,7 @@ class LiveIndexer:
         thinking: bool = True,
         redaction: Callable[[], Redaction | None] = lambda: None,
         exclusion: Callable[[], Exclusion] = Exclusion,
-        tokens: Callable[[], bool] = lambda: True,
+        tokens: Callable[[], bool] = lambda: False,
         busy: Cancelled = never,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -63,7 +63,7 @@ class Writer:
         busy: Cancelled,
         redaction: Callable[[], Redaction | None] = lambda: None,
         exclusion: Callable[[], Exclusion] = Exclusion,
-        tokens: Callable[[], bool] = lambda: True,
+        tokens: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Prepare; see `LiveIndexer`."""

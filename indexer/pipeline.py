@@ -433,7 +433,7 @@ def run_vectors(
     progress: Progress,
     budget_s: float | None = None,
     cancelled: Cancelled = lambda: False,
-    tokens: bool = True,
+    tokens: bool = False,
 ) -> None:
     """Embed queued chunks in the queue's order and move them to the dataset, batch by batch.
 

@@ -34,7 +34,7 @@ _SLICE_S = 0.3
 class TokenWork:
     """Tokens of texts on their way to the store; used by one thread."""
 
-    def __init__(self, *, is_on: Callable[[], bool] = lambda: True) -> None:
+    def __init__(self, *, is_on: Callable[[], bool] = lambda: False) -> None:
         """Begin with none; `is_on` says whether any are wanted."""
         self._is_on = is_on
         self._basis: Basis | None = None
@@ -42,9 +42,14 @@ class TokenWork:
         self._raw: dict[str, np.ndarray] = {}
         self._packed: OrderedDict[str, bytes] = OrderedDict()
 
+    @property
+    def is_on(self) -> bool:
+        """Return whether token vectors are wanted."""
+        return self._is_on()
+
     def begin(self, memory: Memory, embedder: "Embedder") -> bool:
         """Be ready for a model's tokens; return False when there are none, or none are wanted."""
-        if not self._is_on() or not gives_tokens(embedder):
+        if not self.is_on or not gives_tokens(embedder):
             return False
         if self._basis is None or self._basis.stamp != embedder.stamp:
             self._basis = memory.token_store.basis(embedder.stamp, embedder.token_dim)
@@ -144,7 +149,7 @@ class Backfill:
 
     def is_due(self, memory: Memory) -> bool:
         """Return whether rows may lack token vectors; cheap."""
-        if memory.dataset is None or self._at_rest == memory.generation:
+        if not self._work.is_on or memory.dataset is None or self._at_rest == memory.generation:
             return False
         return bool(self._todo) or not memory.token_store.state().is_whole
 
