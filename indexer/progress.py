@@ -9,7 +9,8 @@ from msgspec import Struct
 _WARM_UP_S = 3.0
 
 Phase = Literal[
-    "rules", "scan", "words", "model", "vectors", "tidy", "search", "scrub", "rewrite", "fetch", "send"
+    "rules", "scan", "words", "model", "vectors", "tidy", "search",
+    "scrub", "rewrite", "fetch", "send",
 ]  # fmt: skip
 
 
