@@ -71,8 +71,8 @@ def forget(
             told = rewriting(progress, stopped)
             return forget_steps(memory, settings.home, ids, told=told)
 
+        drop_copies(settings.home, ids)  # first: a run that is killed does not know them again
         forgotten = write(change)
-        drop_copies(settings.home, ids)
     newest = sorted(going, key=_ended, reverse=True)[:_NAMED]
     return ForgetAnswer(
         total=len(ids),

@@ -8,6 +8,7 @@ from funes_ls.hub.receipts import drop_copies
 from funes_ls.indexer.errors import ScannerError
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.progress import Cancelled, IndexEvent, Progress, ignore_progress, never
+from funes_ls.indexer.redaction import record
 from funes_ls.indexer.redaction.base import LocalRedaction
 from funes_ls.indexer.scrub import Scanner, ScrubReport, look_steps, scrub_steps
 from funes_ls.indexer.settings import Settings
@@ -85,11 +86,13 @@ def _scrubbed(
 ) -> ScrubAnswer:
     settings = memories.settings
     report = ScrubReport()
+    is_due = False
     with memories.reading("local") as memory, memory.snapshot() as view:
         is_empty = not (view.embedded_count() or view.catalog.pending_count())
         is_empty = is_empty and not view.catalog.session_count()
         if not is_empty:
             scanner = scanner or _loaded(settings)
+            is_due = record.is_scrub_due(view.catalog, scanner.stamp)
             if params.dry_run:
                 for total in look_steps(view, settings.home, scanner, report):
                     stop_if(cancelled)
@@ -104,7 +107,7 @@ def _scrubbed(
             return scrub_steps(memory, settings.home, using, report, told=told)
 
         write(change)
-        if report.found:
+        if report.found or is_due:  # one that was killed may have found what is clean by now
             drop_copies(settings.home, ())
     found = "found" if params.dry_run else "scrubbed"
     state = found if report.found else "clean"

@@ -197,15 +197,17 @@ def scrub_steps(
     stamp = scanner.stamp
     cleaner = _Cleaner(scanner, report)
     names = _session_ids(memory.catalog)
+    counted: dict[str, int] = {}
     for done, name in enumerate(names):
         told("scrub", done, len(names))
         yield from _scrub_session(name, memory, cleaner)
+        counted = _count(memory.catalog, report, counted)
     for _ in rebuild_steps(memory):  # of what has changed, now or before a kill
         yield 0.0
     _scrub_rest(memory.catalog, cleaner)
     report.details += purge.clean_logs(home, lambda text: _clean_text(text, scanner))
+    _count(memory.catalog, report, counted)
     if report.found:
-        record.add_counts(memory.catalog, report.counts, {})
         memory.catalog.bump_generation()
     if not purge.is_pure(memory):
         report.pure = yield from purge.purge_steps(memory, home, told=told)
@@ -214,6 +216,13 @@ def scrub_steps(
     if memory.catalog.get(record.STAMP_KEY) != stamp and names:
         memory.catalog.put(record.STAMP_KEY, stamp)
     return report
+
+
+def _count(catalog: Catalog, report: ScrubReport, before: dict[str, int]) -> dict[str, int]:
+    """Note what was found since the last time, and return all that is noted."""
+    if report.counts != before:
+        record.add_counts(catalog, report.counts, before)
+    return report.counts
 
 
 def _session_ids(catalog: Catalog) -> list[str]:

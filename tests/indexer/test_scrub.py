@@ -19,6 +19,7 @@ from funes_ls.indexer.facts import Facts
 from funes_ls.indexer.lexical import LexicalQuery
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import Chunk, Problem
+from funes_ls.indexer.redaction import record
 from funes_ls.indexer.scrub import ScrubReport, look_steps, scrub_steps
 from tests.indexer.making import STAMP, reading, row, rows, run_apart, vectors, writing
 from tests.leftovers import traces_of, within
@@ -319,6 +320,18 @@ def test_a_kill_loses_nothing_and_the_next_run_finishes(dirty: Path, death: str)
         assert memory.words.count() == memory.embedded_count() + memory.catalog.pending_count()
         commands = [one.text for one in Facts(memory.catalog).commands("s1")]
         assert commands == ["echo <redacted> > /work/out.txt"]
+
+
+def test_what_was_found_before_a_kill_is_counted(dirty: Path) -> None:
+    died = run_apart(_SCRUBBER.format(death=_DEATHS["all replaced"]), dirty)
+    assert died.returncode == 9, died.stderr
+    with reading(dirty) as memory:
+        before = record.counts(memory.catalog)
+    assert before["sesame"] >= 6
+    report = scrub(dirty)
+    with reading(dirty) as memory:
+        counts = record.counts(memory.catalog)
+    assert counts["sesame"] == before["sesame"] + report.counts["sesame"]
 
 
 def _whole(found: Sequence[str]) -> list[str]:
