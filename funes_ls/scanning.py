@@ -31,6 +31,8 @@ _TRACES = (".jsonl", ".parquet", ".db", ".sqlite")
 _PIECE, _OVERLAP = 256 * 1024, 8 * 1024
 FIRST, SECOND = "kingfisher", "betterleaks"
 _HIDDEN = "(a name that holds a secret)"
+#: Line of a text, from 1, 0 when unknown -> the rules that found something there.
+ByLine = dict[int, list[str]]
 
 
 class Place(Struct, frozen=True, kw_only=True):
@@ -86,7 +88,7 @@ class _Scan:
 
     def __init__(self, settings: Settings, progress: Progress) -> None:
         self.places: dict[str, Place] = {}
-        self.first: dict[str, list[str]] = {}
+        self.first: dict[str, ByLine] = {}
         self.unread = 0
         self._progress = progress
         self._redaction: LocalRedaction | None = LocalRedaction(settings.rules_dir)
@@ -114,7 +116,9 @@ class _Scan:
             shown = parted(text)
             found = self._redaction.text(shown)
             if found.text != shown:
-                self.first[key] = sorted(found.counts)
+                self.first[key] = _by_line(shown, self._redaction) if "|from " in key else {}
+                if not self.first[key]:
+                    self.first[key] = {0: sorted(found.counts)}
         return Block(key, text)
 
     def done(self, done: int, total: int = 0) -> None:
@@ -297,7 +301,7 @@ def _of_text(path: Path, run: _Scan) -> Iterator[Block]:
 
 def _answer(target: str, kind: str, run: _Scan, report: GateReport) -> ScanAnswer:
     keys = [key for key in run.places if key in run.first or key in report.withheld]
-    found = _merged(_finding(key, run, report) for key in keys)
+    found = _merged(one for key in keys for one in _findings(key, run, report))
     counts: dict[str, int] = {}
     for one in found:
         for rule in {rule for rules in one.rules.values() for rule in rules}:
@@ -315,24 +319,49 @@ def _answer(target: str, kind: str, run: _Scan, report: GateReport) -> ScanAnswe
     )
 
 
-def _finding(key: str, run: _Scan, report: GateReport) -> Finding:
+def _findings(key: str, run: _Scan, report: GateReport) -> Iterator[Finding]:
+    """Yield what was found in a string, one for each line of a file."""
     place = run.places[key]
-    rules = {FIRST: run.first.get(key, []), SECOND: report.withheld.get(key, [])}
+    is_lined = "|from " in key  # a text of lines, of which the first one is known
+    second: ByLine = {}
+    lines = report.lines.get(key, [])
+    for number, rule in enumerate(report.withheld.get(key, [])):
+        line = lines[number] if number < len(lines) else 0
+        second.setdefault(line if is_lined else 0, []).append(rule)
+    found = {FIRST: run.first.get(key, {}), SECOND: second}
     name = f"name:{place.path}"
     hidden = name in report.withheld or name in run.first
-    lines = [line for line in report.lines.get(key, []) if line]
-    at = place.line + min(lines) - 1 if place.line and lines and "|from " in key else place.line
     is_id = place.field == "session_id"
-    return Finding(
-        place=Place(
-            session_id=_HIDDEN if is_id else place.session_id,
-            turn_uuid=place.turn_uuid,
-            path=_HIDDEN if hidden or place.field == "source_path" else place.path,
-            line=at,
-            field=place.field,
-        ),
-        rules={scanner: found for scanner, found in rules.items() if found},
-    )
+    for line in sorted({line for by_line in found.values() for line in by_line}):
+        yield Finding(
+            place=Place(
+                session_id=_HIDDEN if is_id else place.session_id,
+                turn_uuid=place.turn_uuid,
+                path=_HIDDEN if hidden or place.field == "source_path" else place.path,
+                line=place.line + line - 1 if is_lined and line else place.line,
+                field=place.field,
+            ),
+            rules={scanner: by_line[line] for scanner, by_line in found.items() if line in by_line},
+        )
+
+
+def _by_line(text: str, redaction: LocalRedaction) -> ByLine:
+    """Return which rules find something in which line of a text; see `ByLine`."""
+    lines = text.split("\n")
+    found: ByLine = {}
+    for number, line in enumerate(lines):
+        done = redaction.text(line)
+        if done.text != line:
+            found[number + 1] = sorted(done.counts)
+            lines[number] = done.text
+    # What is left is found over several lines, or by those around it.
+    shown = "\n".join(lines)
+    rest = redaction.text(shown)
+    if rest.text != shown:
+        pairs = zip(lines, rest.text.split("\n"), strict=False)
+        first = next((at for at, (line, clean) in enumerate(pairs, 1) if line != clean), 1)
+        found[first] = sorted({*found.get(first, []), *rest.counts})
+    return found
 
 
 def _merged(findings: Iterable[Finding]) -> list[Finding]:

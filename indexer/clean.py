@@ -67,6 +67,7 @@ class CleanReading:
         self._meta: SessionMeta | None = None
         self._folders: dict[str, str] = {}
         self._ids: dict[str, str] = {}
+        self._names: dict[str, str] = {}
         self._counts: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[Turn | Problem]:
@@ -89,9 +90,9 @@ class CleanReading:
             meta, _ = self._redaction.meta(given)
             self._meta = replace(
                 meta,
-                session_id=self._id(raw.session_id),
-                inner_id=self._id(raw.inner_id),
-                parent_id=self._id(raw.parent_id),
+                session_id=self._name(raw.session_id),
+                inner_id=self._name(raw.inner_id),
+                parent_id=self._name(raw.parent_id),
             )
             if self._meta.cwd != raw.cwd and (named := munge(raw.cwd)):
                 self._folders[named] = munge(self._meta.cwd) or ""
@@ -150,7 +151,7 @@ class CleanReading:
         if self._unit.shown:
             return self._unit.shown
         path = path_text(self._unit.path)
-        return path if self._redaction is None else self._clean_path(path)
+        return path if self._redaction is None else self._without_folders(self._id(path))
 
     def _turn(self, raw: Turn) -> Turn:
         assert self._redaction is not None
@@ -165,7 +166,7 @@ class CleanReading:
         if found:
             self._counts.update(found)
             self._note_titles(raw, turn)
-        session_id = self._id(raw.session_id)
+        session_id = self._name(raw.session_id)
         if session_id != raw.session_id:  # the name of its file, of which other ids are made
             turn = replace(
                 turn,
@@ -186,6 +187,15 @@ class CleanReading:
         if value not in self._ids:
             self._ids[value] = self._text(value) if value else value
         return self._ids[value]
+
+    def _name(self, session_id: str) -> str:
+        """Return a session's id without secrets; no two sessions get the same one."""
+        clean = self._id(session_id)
+        if clean == session_id:
+            return session_id
+        told = hashlib.sha256(session_id.encode("utf-8", "surrogateescape")).hexdigest()
+        self._names[session_id] = name = f"{clean}-{told[:8]}"
+        return name
 
     def _note_titles(self, raw: Turn, turn: Turn) -> None:
         """Note what a prompt is called without secrets: in a title one may be cut in half."""
@@ -218,6 +228,8 @@ class CleanReading:
     def _clean(self, value: Any, key: str = "") -> Any:
         """Return a part of a state without secrets."""
         if isinstance(value, str) and key not in _OWN_VALUES:
+            if value in self._names:
+                return self._names[value]
             return self._clean_path(self._titles.get(value, value))
         if isinstance(value, dict):
             return {self._clean(name): self._clean(one, name) for name, one in value.items()}

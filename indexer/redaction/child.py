@@ -28,6 +28,7 @@ from funes_ls.indexer.redaction.base import (
     Found,
     FoundText,
     LocalRedaction,
+    current_stamp,
     explained,
     unscannable,
 )
@@ -102,7 +103,9 @@ class RedactingChild:
 
     @property
     def stamp(self) -> str:
-        """Return which scanner with which rules this is."""
+        """Return which scanner with which rules this is; a process is started only to ask it."""
+        if not self._stamp:
+            self._stamp = current_stamp()
         if not self._stamp:
             with self._asking:
                 self._ready()

@@ -1,6 +1,7 @@
 """`funes scan`: finds secrets in memories, traces and files, says where, and never what."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from funes_ls.gate import process
 from funes_ls.gate.canaries import canaries
 from funes_ls.indexer.errors import ScannerError
+from funes_ls.indexer.redaction.base import FoundText
 from tests.e2e.cli import funes, index
 from tests.sessions import record, tool_use, write
 
@@ -110,6 +112,43 @@ def test_files_are_told_by_line(tmp_path: Path) -> None:
         assert f"{folder}/{place} github-pat" in ran.out
     assert "clean.txt" not in ran.out
     assert funes("scan", str(folder / "clean.txt"), "-q").code == 0
+
+
+def test_every_line_of_a_file_is_told_with_its_rules(tmp_path: Path) -> None:
+    github, address, key = canaries()[:3]
+    path = tmp_path / "many.txt"
+    path.write_text(f"plain\n{github} {address}\nplain\n{key}\nplain\n", encoding="utf-8")
+    found = funes("scan", str(path), "--json", "-q").json["found"]
+    assert [one["place"]["line"] for one in found] == [2, 4]
+    rules = [one["rules"]["betterleaks"] for one in found]
+    assert rules == [["generic-credential-uri", "github-pat"], ["private-key"]]
+
+
+class _Sesame(_None):
+    """A first scanner: `sesame` is a secret, and so is what `open` says on the next line."""
+
+    def load(self) -> None: ...
+
+    def text(self, text: str) -> FoundText:
+        clean, counts = text, {}
+        for rule, form in (("word", r"sesame\d"), ("lines", r"(?<=open\n)\w+")):
+            clean, count = re.subn(form, "<redacted>", clean)
+            counts |= {rule: count} if count else {}
+        return FoundText(clean, counts)
+
+
+def test_finds_of_the_first_scanner_are_told_by_line_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("funes_ls.scanning.LocalRedaction", _Sesame)
+    path = tmp_path / "many.txt"
+    path.write_text("a\nsesame1\nb\nopen\nbarley\nc\nsesame2 sesame3\n", encoding="utf-8")
+    found = funes("scan", str(path), "--json", "-q").json["found"]
+    assert [(one["place"]["line"], one["rules"]) for one in found] == [
+        (2, {"kingfisher": ["word"]}),
+        (5, {"kingfisher": ["lines"]}),
+        (7, {"kingfisher": ["word"]}),
+    ]
 
 
 def test_a_secret_in_a_file_name_is_found_and_not_shown(tmp_path: Path) -> None:

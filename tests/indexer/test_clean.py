@@ -185,15 +185,33 @@ def test_secrets_in_the_names_of_files_and_folders_are_kept_nowhere(
 
     report = index()
     assert (report.sessions, report.new) == (2, 2)
-    assert [one.session_id for one in memory.session_rows("<redacted>")] == ["<redacted>"]
+    names = [one.session_id for one in memory.catalog.sessions()]
+    (name,) = (one for one in names if one.startswith("<redacted>"))
+    assert [one.session_id for one in memory.session_rows(name)] == [name]
     assert len(memory.catalog.problems()) == 1
     assert files_with(funes_home, SECRET) == []
     assert index().current == 2
     append(path, [said("more", uuid="u2", cwd=f"/work/{SECRET}")])
     report = index()
     assert (report.current, report.new) == (1, 1)
-    assert [one.text for one in memory.session_rows("<redacted>")] == ["one", "more"]
+    assert [one.text for one in memory.session_rows(name)] == ["one", "more"]
     assert files_with(funes_home, SECRET) == []
+
+
+def test_two_sessions_named_after_secrets_stay_two(
+    memory: Memory, projects: Path, hushing: Hushing
+) -> None:
+    for name in (f"{SECRET}1", f"{SECRET}2"):
+        write(projects / "p" / f"{name}.jsonl", [said(f"of {name[-1]}", uuid=f"u{name[-1]}")])
+    tasks, report = plan(
+        ((CLAUDE, unit) for unit in CLAUDE.units(projects)), memory, redaction=hushing
+    )
+    run_words(tasks, memory, report=report, progress=ignore_progress, redaction=hushing)
+    names = {one.session_id for one in memory.catalog.sessions()}
+    assert len(names) == 2
+    assert all(SECRET not in name for name in names)
+    texts = sorted([row.text for row in memory.session_rows(name)] for name in names)
+    assert texts == [["of 1"], ["of 2"]]
 
 
 def test_the_live_index_stores_nothing_while_the_scanner_fails(
