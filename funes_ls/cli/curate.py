@@ -60,7 +60,7 @@ def _decided(
     settings: "Settings",
 ) -> list[str]:
     """Record what the options say, all of it or nothing, and return it in words."""
-    from funes_ls.curate.candidates import candidates, check_project, chosen
+    from funes_ls.curate.candidates import block_of, candidates, check_project, chosen
     from funes_ls.hub.decisions import write_decisions
 
     memory = remote.spec.text
@@ -78,9 +78,10 @@ def _decided(
                 one.session_id, "include" if verdict == "include" else "exclude", chunks=one.chunks
             )
             said.append(f"{verdict}d {one.session_id}")
-    for block in args.withhold or ():
-        decisions.withhold(block, back=True)
-        said.append(f"withheld block {block}")
+    for given in args.withhold or ():
+        block = block_of(given, view)
+        decisions.withhold(block.key, back=True)
+        said.append(f"withheld block {block.key}")
     if said:
         write_decisions(settings.home, remote.spec, decisions)
     return said if args.include or args.exclude or args.withhold else []
@@ -123,7 +124,7 @@ def _show(
     is_reviewed: bool,
 ) -> None:
     from funes_ls.hub.decisions import decisions_path
-    from funes_ls.hub.receipts import read_receipt
+    from funes_ls.hub.receipts import known_ids, read_receipt
 
     path = decisions_path(settings.home, remote.spec)
     if args.json:
@@ -133,11 +134,18 @@ def _show(
     lines += [] if decided or is_reviewed else _listed(found)
     lines += _counts(found, decisions, remote)
     receipt = read_receipt(settings.home, remote.spec)
-    if receipt is not None and (there := decisions.excluded & receipt.sessions.keys()):
-        lines.append(
-            f"Published before, and to stay: {counted(len(there), 'session')}; "
-            f"`funes unpublish SESSION {render.safe(remote.spec.text)}` takes sessions back."
-        )
+    if receipt is not None:
+        there = [counted(count, noun) for count, noun in (
+            (sum(map(decisions.is_excluded, receipt.sessions)), "session"),
+            (len(decisions.withheld & (known_ids(settings.home, remote.spec, receipt) or set())),
+             "block"),
+        ) if count]  # fmt: skip
+        if there:
+            lines.append(
+                f"Published before, and to stay: {' and '.join(there)}; "
+                f"`funes unpublish SESSION {render.safe(remote.spec.text)}` takes sessions back, "
+                "`--include SESSION` sends them again without their blocks that stay."
+            )
     if path.exists():
         lines.append(f"Decisions: {render.safe(str(path))}")
     render.write("\n".join(lines))

@@ -183,8 +183,8 @@ def _notes(answer: "PushAnswer") -> Iterator[str]:
         )
     if answer.naming_home and answer.state == "would_push":
         yield (
-            f"{counted(answer.naming_home, 'block')} name your home folder in what was said, which "
-            "leaves as it is."
+            f"The name of your home folder stands in what was said in "
+            f"{counted(answer.naming_home, 'block')}, which leaves as it is."
         )
     if answer.own_blocks:
         yield f"{counted(answer.own_blocks, 'block')} kept back as you decided."

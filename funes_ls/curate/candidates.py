@@ -3,12 +3,12 @@
 import difflib
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
-from funes_ls.hub.decisions import Decisions
+from funes_ls.hub.decisions import LEAST_CHARS, Decisions
 from funes_ls.hub.folding import folded
 from funes_ls.indexer.blocks import StoredBlock, blocks_of_rows
 from funes_ls.indexer.catalog import Session
@@ -18,7 +18,6 @@ from funes_ls.indexer.names import is_scaffolding
 
 State = Literal["include", "exclude", "pending"]
 _REPO = re.compile(r"[^/\s]+/[^/\s]+")
-_LEAST_CHARS = 4
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
@@ -113,7 +112,7 @@ def chosen(given: str, found: Sequence[Candidate], memory: str) -> Candidate:
         UsageError: there is none, or more than one.
     """
     near = [one for one in found if one.session_id == given] or [
-        one for one in found if one.session_id.startswith(given) and len(given) >= _LEAST_CHARS
+        one for one in found if one.session_id.startswith(given) and len(given) >= LEAST_CHARS
     ]
     if len(near) == 1:
         return near[0]
@@ -142,6 +141,33 @@ def prompts_of(view: MemoryView, session_id: str) -> list[str]:
 def blocks_of(view: MemoryView, session_id: str) -> list[StoredBlock]:
     """Return every block of a session as it would leave."""
     return list(blocks_of_rows([folded(row) for row in view.session_rows(session_id)]))
+
+
+def block_of(chunk_id: str, view: MemoryView) -> StoredBlock:
+    """Return the block that a chunk is of, whichever of its chunks that is.
+
+    Raises:
+        UsageError: there is no such chunk, so that nothing would be kept back.
+    """
+    ids = ((one, name) for batch in _ids(view) for one, name in batch)
+    session = next((name for one, name in ids if one == chunk_id), None)
+    if session is not None:
+        for block in blocks_of(view, session):
+            if any(row.id == chunk_id for row in block.rows):
+                return block
+    raise UsageError(
+        f"There is no block {chunk_id!r} in the local memory.",
+        hint="`funes push MEMORY --dry-run --texts` lists blocks with their ids.",
+        kind="no_such_block",
+    )
+
+
+def _ids(view: MemoryView) -> Iterator[Iterable[tuple[str, str]]]:
+    """Yield the id and the session of every chunk, those without a vector too."""
+    yield view.catalog.select("SELECT id, session_id FROM pending")
+    if view.dataset is not None:
+        for batch in view.dataset.scan(["id", "session_id"]):
+            yield zip(*(batch.column(at).to_pylist() for at in (0, 1)), strict=True)
 
 
 def matches(needle: str, texts: Iterable[str]) -> bool:

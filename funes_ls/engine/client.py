@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from funes_ls import __version__
 from funes_ls.engine.address import Address, private_dir, read_address, run_dir
@@ -20,6 +20,9 @@ from funes_ls.engine.framing import FramingError, Incoming, frame
 from funes_ls.engine.peers import is_ours
 from funes_ls.engine.starts import is_crashing
 from funes_ls.indexer.errors import FunesError
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 #: The same number as `funes_ls.protocol.PROTOCOL`, whose import would cost the shim its speed.
 PROTOCOL = 1
@@ -232,17 +235,20 @@ def connect(
         _ask_to_end(found)
     if not start:
         raise EngineError("No engine runs for this home.", hint="`funes status` starts one.")
-    _spawn(home, env)
+    process = _spawn(home, env)
     wait = _FIRST_WAIT_S
     while time.monotonic() < deadline:
         time.sleep(wait)
         wait = min(wait * 1.5, _LONGEST_WAIT_S)
+        code = process.poll()  # before asking: one that ends well has found another that runs
         found = _greet(home, hello)
         if found is not None and not _is_older(found.hello):
             return _agreed(found)
         if found is not None:
             found.close()
         _refuse_if_crashing(home)
+        if code:
+            raise EngineError("The engine ended as it started.", hint=_LOG_HINT)
     raise EngineError(
         f"The engine did not start within {wait_s:g} s.", hint=_LOG_HINT, kind="engine_timeout"
     )
@@ -350,7 +356,7 @@ def _refuse_if_crashing(home: Path) -> None:
         )
 
 
-def _spawn(home: Path, env: Mapping[str, str]) -> None:
+def _spawn(home: Path, env: Mapping[str, str]) -> "Popen[bytes]":
     """Start an engine that outlives this process; of several started at once one stays."""
     import subprocess  # in use alone: most fronts find an engine that runs
     import threading
@@ -375,3 +381,4 @@ def _spawn(home: Path, env: Mapping[str, str]) -> None:
         raise EngineError(f"The engine cannot be started ({exc.strerror or exc}).") from exc
     # Its end is taken note of, or it would stay in the system's list as long as this process.
     threading.Thread(target=process.wait, daemon=True).start()
+    return process

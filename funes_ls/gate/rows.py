@@ -22,6 +22,10 @@ DETAILS = (
     "harness",
     "repo",
 )
+#: Columns with folders that harnesses name after a path, with a dash for the `_` of a token; it has
+#: one to three of them.
+_MUNGED = ("workdir", "source_path")
+_RUNS = (2, 3, 4)
 #: Values that need no scanner: ids as they are made, times, the product's own words.
 _PLAIN = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -62,4 +66,13 @@ def _details(rows: Sequence[Chunk]) -> Iterator[Block]:
                 continue
             seen.add((field, value))
             if not _PLAIN.fullmatch(value):
-                yield Block(f"{field}:{digest(value)[:16]}", value)
+                yield Block(f"{field}:{digest(value)[:16]}", _unhidden(field, value))
+
+
+def _unhidden(field: str, value: str) -> str:
+    """Return a value and, where a folder is named after a path, what may have stood in that."""
+    if field not in _MUNGED:
+        return value
+    parts = value.split("-")
+    runs = (parts[at : at + n] for n in _RUNS for at in range(len(parts) - n + 1))
+    return "\n".join([value, *map("_".join, runs)])

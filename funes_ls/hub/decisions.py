@@ -26,8 +26,11 @@ from funes_ls.indexer.home import make_private
 
 Verdict = Literal["include", "exclude"]
 _WORDS = ("project", "include", "exclude", "withhold")
+#: The start of an id stands for it from so many characters on.
+LEAST_CHARS = 4
 #: A name with blanks or signs that would be misread stands in quotes, as in JSON.
 _NAME = r'"(?:[^"\\]|\\.)*"|[^\s"]\S*'
+_CHUNK_ID = re.compile(r"[0-9a-f]{16}")
 _PLAIN = re.compile(r"[A-Za-z0-9_.:@/+-]+")
 _LINE = re.compile(rf"\s*({'|'.join(_WORDS)})\s+({_NAME})(?:\s+(\d+))?\s*(?:#.*)?")
 _HEAD = """# What may be published to {memory} from this machine. One decision a line:
@@ -86,12 +89,20 @@ class Decisions(Struct, kw_only=True):
 
     def state_of(self, session: Session) -> Literal["include", "exclude", "pending"]:
         """Return what is decided of a session by itself; see `choice`."""
-        if session.session_id in self.excluded:
+        if self.is_excluded(session.session_id):
             return "exclude"
         if session.session_id in self.included:
             upto = self.included[session.session_id]
             return "include" if upto is None or session.chunks <= upto else "pending"
         return "pending" if self.project else "include"
+
+    def is_excluded(self, session_id: str) -> bool:
+        """Return whether a session stays, also where a person wrote only the start of its id."""
+        if session_id in self.excluded or session_id in self.included:
+            return session_id in self.excluded
+        return any(
+            session_id.startswith(start) for start in self.excluded if len(start) >= LEAST_CHARS
+        )
 
     def _drop(self, words: Sequence[str], name: str) -> None:
         def is_it(line: str) -> bool:
@@ -128,7 +139,7 @@ def choice(decisions: Decisions, sessions: Iterable[Session]) -> Choice:
             made.other.add(one.session_id)
             continue
         state = decisions.state_of(root) if root is not one else decisions.state_of(one)
-        if one.session_id in decisions.excluded:
+        if decisions.is_excluded(one.session_id):
             state = "exclude"
         target = {"include": made.going, "exclude": made.excluded, "pending": made.pending}[state]
         target.add(one.session_id)
@@ -181,15 +192,13 @@ def _parsed(text: str, path: Path) -> Decisions:
             continue
         parts = _LINE.fullmatch(line)
         if parts is None:
-            raise BackendError(
-                f"Line {number} of {path} is no decision.",
-                hint=f"A line is one of: {', '.join(_WORDS)}, followed by a name; or a comment.",
-                kind="bad_decisions",
-            )
+            raise _no_decision(number, path)
         word, name, count = parts[1], _plain(parts[2]), parts[3]
         if word == "project":
             found.project = name
         elif word == "withhold":
+            if not _CHUNK_ID.fullmatch(name):
+                raise _no_decision(number, path)
             found.withheld.add(name)
         elif word == "include":
             found.excluded.discard(name)
@@ -198,6 +207,14 @@ def _parsed(text: str, path: Path) -> Decisions:
             found.included.pop(name, None)
             found.excluded.add(name)
     return found
+
+
+def _no_decision(number: int, path: Path) -> BackendError:
+    return BackendError(
+        f"Line {number} of {path} is no decision.",
+        hint=f"A line is one of: {', '.join(_WORDS)}, followed by a name; or a comment.",
+        kind="bad_decisions",
+    )
 
 
 def _quoted(name: str) -> str:

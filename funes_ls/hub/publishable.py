@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from funes_ls.gate.check import Block, GateReport, check, digest
 from funes_ls.gate.rows import allowed_rows, blocks_to_check
@@ -101,17 +102,50 @@ class Fresh(Struct, kw_only=True):
     Attributes:
         by_session: Session -> ids.
         offsets: Id -> place in the dataset.
-        shared: How many rows the other side has already.
+        known: Ids the other side has.
+        shared: How many of our rows are among them.
     """
 
     by_session: dict[str, set[str]] = {}
     offsets: dict[str, int] = {}
+    known: frozenset[str] = frozenset()
     shared: int = 0
+
+
+class _Said:
+    """What a session's blocks say: those that leave or are there, and those that stay.
+
+    A title is a piece of a prompt, or tells of all of them. Where blocks are kept back it goes only
+    if it stands in one that is not.
+    """
+
+    def __init__(self) -> None:
+        self._there: list[str] = []
+        self._waiting: list[str] = []
+        self._is_some_kept = False
+
+    def note(self, block: StoredBlock, *, goes: bool) -> None:
+        if goes:
+            self._there.append(block.text)
+        else:
+            self._is_some_kept = True
+
+    def note_waiting(self, block: StoredBlock) -> None:
+        self._waiting.append(block.text)
+
+    def lets(self, title: str) -> bool:
+        if _stands_in(title, self._there):
+            return True
+        return not self._is_some_kept and not _stands_in(title, self._waiting)
+
+
+def _stands_in(title: str, texts: Iterable[str]) -> bool:
+    return any(title in " ".join(text.split()) for text in texts)
 
 
 def fresh_rows(view: MemoryView, known: frozenset[str], going: set[str]) -> Fresh:
     """Return rows with a vector that are not known on the other side, of sessions that may go."""
-    found = Fresh()
+    found = Fresh(known=known)
     if view.dataset is None:
         return found
     at = 0
@@ -159,12 +193,14 @@ def offered(
         cancelled=cancelled,
     )
     made = Offer()
-    for name, ids in fresh.by_session.items():
-        share = _shared(view, name, ids, report, made, withheld, texts=texts)
+    for name in fresh.by_session:
+        said = _Said()
+        share = _shared(view, name, fresh, report, made, withheld, said, texts=texts)
         if not share.passages:
             continue
         if fact := facts.get(name):
-            made.facts[name] = fact = _passed(fact, report)
+            fact = _passed(fact, report)
+            made.facts[name] = fact = fact if said.lets(fact.title) else replace(fact, title="")
             share.title, share.harness, share.repo = fact.title, fact.harness, fact.repo
             share.workdir = fact.workdir
         made.sessions[name] = share
@@ -243,7 +279,9 @@ def _strings(
     done = 0
     for name, ids in fresh.by_session.items():
         yield from blocks_to_check(
-            block for block in _blocks(view, name, ids) if block.key not in withheld
+            block
+            for block in _blocks(view, name)
+            if block.key not in withheld and any(row.id in ids for row in block.rows)
         )
         if name in facts:
             yield from _fact_blocks(facts[name])
@@ -251,32 +289,40 @@ def _strings(
         told(done)
 
 
-def _blocks(view: MemoryView, session_id: str, ids: set[str]) -> Iterator[StoredBlock]:
-    """Yield the whole blocks of a session, as they would leave, that have a new row."""
+def _blocks(view: MemoryView, session_id: str) -> Iterator[StoredBlock]:
+    """Yield the whole blocks of a session as they would leave."""
     rows: Iterable[Row] = view.session_rows(session_id)
-    for block in blocks_of_rows([folded(row) for row in rows]):
-        if any(row.id in ids for row in block.rows):
-            yield block
+    yield from blocks_of_rows([folded(row) for row in rows])
 
 
 def _shared(
     view: MemoryView,
     session_id: str,
-    ids: set[str],
+    fresh: Fresh,
     report: GateReport,
     made: Offer,
     withheld: set[str],
+    said: _Said,
     *,
     texts: bool,
 ) -> SessionShare:
     share = SessionShare(session_id=session_id)
-    for block in _blocks(view, session_id, ids):
+    ids = fresh.by_session[session_id]
+    for block in _blocks(view, session_id):
         new = [row for row in block.rows if row.id in ids]
         if block.key in withheld:
-            made.own += 1
+            said.note(block, goes=False)
+            made.own += bool(new)
+            continue
+        if not new:
+            if all(row.id in fresh.known for row in block.rows):
+                said.note(block, goes=True)
+            else:  # for its vectors
+                said.note_waiting(block)
             continue
         allowed = {row.id for row in allowed_rows(block, report)}
         going = [row for row in new if row.id in allowed]
+        said.note(block, goes=bool(going))
         if not going:
             _count_withheld(block, report, made, len(new))
             continue
@@ -316,8 +362,6 @@ def _count_withheld(block: StoredBlock, report: GateReport, made: Offer, rows: i
 
 
 def _fact(session: Session) -> SessionFact:
-    from msgspec.structs import replace
-
     paths = Chunk(
         id="", text="", session_id="", workdir=session.workdir, turn_uuid="", parent_uuid=None,
         seq=0, ts="", role="", block_type="", tool_name=None,
@@ -339,13 +383,13 @@ def _fact_blocks(fact: SessionFact) -> Iterator[Block]:
 
 def _passed(fact: SessionFact, report: GateReport) -> SessionFact:
     """Return what is told of a session without the texts that did not pass."""
-    from msgspec.structs import replace
-
     dirty = {
         field: ""
         for field in TEXTS
         if (value := getattr(fact, field)) and not report.allows(_fact_key(fact, field), value)
     }
+    if "cwd" in dirty:  # it is named after it
+        dirty["workdir"] = ""
     return replace(fact, **dirty)
 
 

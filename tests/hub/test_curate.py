@@ -74,7 +74,7 @@ def test_any_session_can_be_decided_on(tmp_path: Path, name: str) -> None:
     assert not any("exclude" in line for line in found.lines if not line.startswith("#"))
 
 
-@pytest.mark.parametrize("line", ["exclud s1", "include", "project a b c"])
+@pytest.mark.parametrize("line", ["exclud s1", "include", "project a b c", "withhold 0123"])
 def test_a_line_that_is_no_decision_keeps_everything_here(tmp_path: Path, line: str) -> None:
     path = decisions_path(tmp_path, spec())
     path.parent.mkdir(parents=True)
@@ -91,6 +91,14 @@ def test_everything_goes_that_is_not_excluded_and_subagents_follow() -> None:
     made = choice(decisions, [session("s1"), child, grandchild, session("s2", repo="")])
     assert made.going == {"s2"}
     assert made.excluded == {"s1", "a1", "a2"}
+
+
+def test_the_start_of_an_id_keeps_its_session_here() -> None:
+    decisions = Decisions(excluded={"0ccf", "77"})
+    every = [session("0ccf1a04"), session("0cc"), session("77aa01c2")]
+    assert choice(decisions, every).excluded == {"0ccf1a04"}
+    decisions.decide("0ccf1a04", "include", chunks=5)
+    assert choice(decisions, every).excluded == set()
 
 
 def test_a_project_takes_included_sessions_until_they_grow() -> None:

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub.constants
 import pytest
 
 from funes_ls.indexer.errors import FunesError
@@ -17,6 +18,7 @@ from tests.e2e.engines import Engines
 from tests.hub import published
 from tests.hub.fakehub import FakeHub
 from tests.hub.published import Encode
+from tests.hub.publishing import Canary, push
 from tests.sessions import append, record, write
 from tests.tiny_model import STAMP
 
@@ -100,6 +102,21 @@ def test_memories_of_one_model_are_put_together(
     assert (more["chunks"], more["known"], more["sessions"]) == (4, 6, 1)
     assert {row.session_id for row in stored(funes_home)} == {"own", "s1", "s2"}
     assert status()["words_only"] == 0
+
+
+@pytest.mark.filterwarnings("ignore:Use .content=:DeprecationWarning")
+def test_what_others_say_passes_the_gate_before_it_is_sent_on(
+    hub: FakeHub, tmp_path: Path, funes_home: Path, encode: Encode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_DISABLE_XET", True)
+    canary = Canary()
+    rows = [*published.talk("s1", 3), published.row("s1", 3, f"GITHUB_TOKEN={canary.value}")]
+    base = published.publish(tmp_path / "kb", rows, encode, stamp=STAMP)
+    assert funes("pull", str(base)).code == 0
+    hub.add_repo("acme/other")
+    answer = push(name="acme/other")
+    assert (answer["passages"], answer["withheld_blocks"]) == (3, 1)
+    assert canary.places(hub) == []
 
 
 def test_another_model_is_refused(

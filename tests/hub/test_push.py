@@ -12,12 +12,11 @@ from funes_ls.hub.receipts import holding
 from funes_ls.hub.session_facts import read_facts
 from funes_ls.hub.spec import parse_spec
 from funes_ls.indexer.settings import Settings
-from tests.e2e.cli import funes, index
+from tests.e2e.cli import funes, index, stored
 from tests.hub import published
 from tests.hub.fakehub import FakeHub, moved, told
 from tests.hub.published import Encode
-from tests.hub.publishing import NAME, Canary, push, push_ran, talk, trace
-from tests.hub.store import Way
+from tests.hub.publishing import NAME, Canary, opened, push, push_ran, talk, trace
 from tests.sessions import append, record, write
 from tests.tiny_model import STAMP
 
@@ -239,27 +238,39 @@ def test_what_was_published_is_known_without_asking(
 
 
 def test_blocks_that_are_kept_back_stay(hub: FakeHub, own_home: Path, tmp_path: Path) -> None:
-    write(trace(own_home), talk("s1", 3))
+    """Keep back a prompt, of which the session's title is a piece, and the end of a long text."""
+    path = write(
+        trace(own_home),
+        [
+            record("the walrus earns too little", uuid="s1-first"),
+            *talk("s1", 2),
+            record("\n".join(f"line {n} on the ibex" for n in range(150)), uuid="s1-long"),
+        ],
+    )
     index()
     hub.add_repo(NAME)
-    shares = push("--dry-run")["sessions"][0]["shares"]
-    funes("curate", NAME, "--withhold", shares[1]["id"])
-    assert push()["own_blocks"] == 1
+    shares = {one["turn_uuid"]: one for one in push("--dry-run")["sessions"][0]["shares"]}
+    last = [row.id for row in stored(own_home / ".funes") if row.turn_uuid == "s1-long"][-1]
+    assert last != shares["s1-long"]["id"]
+    for given in (shares["s1-first"]["id"], last):
+        assert funes("curate", NAME, "--withhold", given).code == 0
+    assert push("--dry-run")["sessions"][0]["title"] == ""
+    assert push()["own_blocks"] == 2
+    append(path, talk("s1", 1, start=2))
+    index()
+    push()
     found = published.rows_of(hub.checkout(NAME, tmp_path / "out"))
-    assert [row["turn_uuid"] for row in found] == ["s1-0", "s1-2"]
+    assert [row["turn_uuid"] for row in found] == ["s1-0", "s1-1", "s1-2"]
+    assert not any("walrus" in told or "ibex" in told for _, told in opened(hub))
+    funes("curate", NAME, "--withhold", found[0]["id"])
+    assert "to stay: 1 session and 1 block;" in funes("curate", NAME, "--exclude", "s1").out
 
 
-def test_a_bucket_is_published_to(s3: Way, own_home: Path, tmp_path: Path) -> None:
-    name = f"s3://{s3.server.bucket()}/kb"
-    path = write(trace(own_home), talk("s1", 3))
+def test_a_block_that_is_not_there_cannot_be_kept_back(own_home: Path) -> None:
+    write(trace(own_home), talk("s1", 1))
     index()
-    assert push(name=name)["first"]
-    append(path, talk("s1", 2, start=3))
-    index()
-    assert push(name=name)["chunks"] == 5
-    assert push(name=name)["state"] == "up_to_date"
-    ran = funes("unpublish", "s1", name, "--yes", "--json")
-    assert ran.code == 0 and ran.json["left"] == 0
+    ran = funes("curate", NAME, "--withhold", "0123456789abcdef")
+    assert ran.code == 2 and "no block '0123456789abcdef'" in ran.err
 
 
 def test_a_remote_memory_is_scanned(

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from funes_ls.engine import starts
+from funes_ls.engine.client import EngineError, connect
 
 
 @pytest.fixture
@@ -53,3 +54,13 @@ def test_a_damaged_or_missing_note_is_none(home: Path) -> None:
     starts.note_start(home)
     starts.note_start(home / "nowhere")
     assert not starts.is_crashing(home / "nowhere")
+
+
+def test_one_that_ends_as_it_starts_is_not_waited_for(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Put a file where the log is to go."""
+    monkeypatch.delenv("FUNES_ENGINE")
+    (home / "logs").write_text("", encoding="ascii")
+    with pytest.raises(EngineError, match="ended as it started"):
+        connect(home, client="test", wait_s=120.0)

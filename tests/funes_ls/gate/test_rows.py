@@ -1,5 +1,7 @@
 """Rows that leave: every string of theirs passes the gate, or none of them goes."""
 
+import re
+
 import pytest
 from msgspec.structs import replace
 
@@ -62,6 +64,15 @@ def test_a_secret_beside_the_text_withholds_its_rows(field: str) -> None:
     assert token not in str(report.withheld)
     assert allowed_rows(good, report) == good.rows
     assert allowed_rows(bad, report) == ()
+
+
+@pytest.mark.parametrize("field", ["workdir", "source_path"])
+def test_a_folder_named_after_one_with_a_secret_withholds_its_rows(field: str) -> None:
+    token = canaries()[0].partition("=")[2]
+    assert "_" in token
+    named = re.sub("[^A-Za-z0-9]", "-", f"/srv/{token}/a-b")
+    (block,) = stored([replace(row, **{field: named}) for row in rows("plain")])
+    assert allowed_rows(block, check(blocks_to_check([block]))) == ()
 
 
 def test_what_was_changed_after_the_scan_stays() -> None:
