@@ -99,6 +99,7 @@ class RecallParams(FilterParams, frozen=True, kw_only=True):
     vector_weight: float | None = None
     prior_tool_use: float | None = None
     prior_tool_result: float | None = None
+    rerank: str | None = None
 
 
 class GetParams(Params, frozen=True, kw_only=True):

@@ -90,6 +90,11 @@ def _own_text(status: "Status") -> str:
         f"chunks    {status.chunks:,}",
         f"model     {status.model or 'none yet: words only'}",
     ]
+    if status.token_chunks:
+        each = status.token_bytes / status.token_chunks
+        lines.append(
+            f"tokens    of {counted(status.token_chunks, 'chunk')}, {each:,.0f} bytes each"
+        )
     if status.words_only:
         lines.append(
             f"pending   {status.words_only:,} chunks are findable by words only; "

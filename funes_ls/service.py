@@ -89,6 +89,8 @@ class Status(Struct, frozen=True, kw_only=True):
         problems: Count of what could not be read; listed by `funes status --problems`.
         last_indexed_us: When something was last stored, UTC µs.
         size_bytes: Disk taken by the memory.
+        token_chunks: Chunks whose words have vectors of their own, for `rerank`.
+        token_bytes: What these vectors take, all in all.
         redaction: Whether secrets are taken out of what is stored from now on: `on` or `off`.
         redacted: Secrets that were taken out, by rule; never what they were.
         scrub_due: Whether rows are stored that were read with older rules for secrets, or none.
@@ -112,6 +114,8 @@ class Status(Struct, frozen=True, kw_only=True):
     problems: int = 0
     last_indexed_us: int | None = None
     size_bytes: int = 0
+    token_chunks: int = 0
+    token_bytes: int = 0
     redaction: str = "on"
     redacted: dict[str, int] = {}
     scrub_due: bool = False
@@ -308,6 +312,7 @@ def recall_request(params: RecallParams, settings: Settings) -> RecallRequest:
         "vector_weight": params.vector_weight,
         "prior_tool_use": params.prior_tool_use,
         "prior_tool_result": params.prior_tool_result,
+        "rerank": params.rerank,
     }
     given = {name: check_setting(name, value) for name, value in own.items() if value is not None}
     kept = {name: getattr(settings, name) for name in own}
@@ -486,6 +491,7 @@ def _unread(spec: MemorySpec, settings: Settings, exc: FunesError, *, path: str)
 
 def _status(memory: Memory, path: Path, spec: MemorySpec, settings: Settings) -> Status:
     state = memory.state()
+    tokens = memory.token_state()
     sessions = memory.catalog.sessions()
     chunks = state.embedded + state.words_only
     harnesses = Counter(session.harness or "other" for session in sessions)
@@ -505,6 +511,8 @@ def _status(memory: Memory, path: Path, spec: MemorySpec, settings: Settings) ->
         problems=state.problems,
         last_indexed_us=max((session.updated_at for session in sessions), default=None),
         size_bytes=sum(file.stat().st_size for file in path.rglob("*") if file.is_file()),
+        token_chunks=tokens.chunks,
+        token_bytes=tokens.size_bytes,
         redaction=settings.redaction,
         redacted=record.counts(memory.catalog),
         scrub_due=spec.kind == "local" and record.wants_scrub(memory.catalog),

@@ -166,8 +166,8 @@ class Memory(MemoryView):
                 self.commit_words()
         finally:
             self._background.shutdown()
+            self._tokens.close()  # first: who only reads cannot empty the log on leaving
             self.token_store.close()
-            self._tokens.close()
             self.lexical.close()
             self.catalog.close()
 

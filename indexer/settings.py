@@ -32,6 +32,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         vector_weight: Share of the vector leg in the mixed score, in 0..1; words get the rest.
         prior_tool_use: Factor on hits that are tool calls.
         prior_tool_result: Factor on hits that are tool results.
+        rerank: What reorders the best candidates: `off`, or `late`, for which vectors of the words
+            of each text are kept too.
         budget_s: Wall-clock seconds an unattended first index may embed before it asks.
         threads: Threads that embed.
         thinking: Whether thinking blocks are indexed.
@@ -55,6 +57,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     vector_weight: float = 0.65
     prior_tool_use: float = 0.9
     prior_tool_result: float = 0.8
+    rerank: str = "off"
     budget_s: float = 60.0
     threads: int = 2
     thinking: bool = True
@@ -93,6 +96,7 @@ CONFIG_KEYS = {
     "recall.vectorWeight": "vector_weight",
     "recall.priorToolUse": "prior_tool_use",
     "recall.priorToolResult": "prior_tool_result",
+    "recall.rerank": "rerank",
     "index.budget": "budget_s",
     "index.threads": "threads",
     "index.thinking": "thinking",
@@ -114,6 +118,7 @@ ENV_KEYS = {
     "FUNES_VECTOR_WEIGHT": "vector_weight",
     "FUNES_PRIOR_TOOL_USE": "prior_tool_use",
     "FUNES_PRIOR_TOOL_RESULT": "prior_tool_result",
+    "FUNES_RERANK": "rerank",
     "FUNES_BUDGET": "budget_s",
     "FUNES_THREADS": "threads",
     "FUNES_THINKING": "thinking",
@@ -146,7 +151,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "idle_s": (0, 1e9),
     "mcp_tokens": (500, 50_000),
 }
-_CHOICES = {"redaction": ("on", "off")}
+_CHOICES = {"redaction": ("on", "off"), "rerank": ("late", "off")}
 
 
 def load_settings(
@@ -190,12 +195,14 @@ def check_setting(field: str, value: Any) -> Any:
     """Return a value of a flag or a request.
 
     Raises:
-        UsageError: it is out of range.
+        UsageError: it is out of range, or none of those there are.
     """
     low, high = _RANGES.get(field, (float("-inf"), float("inf")))
     if isinstance(value, int | float) and not low <= value <= high:
         name = field.removesuffix("_days").replace("_", "-")
         raise UsageError(f"{name} must be between {low:g} and {high:g}, not {value}.")
+    if value not in (choices := _CHOICES.get(field, (value,))):
+        raise UsageError(f"{field} must be {' or '.join(choices)}, not {value!r}.")
     return value
 
 

@@ -37,6 +37,7 @@ class TokenWork:
     def __init__(self, *, is_on: Callable[[], bool] = lambda: False) -> None:
         """Begin with none; `is_on` says whether any are wanted."""
         self._is_on = is_on
+        self._stamp = ""
         self._basis: Basis | None = None
         self._sample = Sample()
         self._raw: dict[str, np.ndarray] = {}
@@ -51,10 +52,11 @@ class TokenWork:
         """Be ready for a model's tokens; return False when there are none, or none are wanted."""
         if not self.is_on or not gives_tokens(embedder):
             return False
-        if self._basis is None or self._basis.stamp != embedder.stamp:
+        if self._stamp != embedder.stamp:
+            self.forget()
+            self._stamp = embedder.stamp
+        if self._basis is None:  # what was taken so far is of it, too
             self._basis = memory.token_store.basis(embedder.stamp, embedder.token_dim)
-            self._sample, self._packed = Sample(), OrderedDict()
-            self._raw = {}
         return True
 
     def has(self, text: str) -> bool:
@@ -97,7 +99,7 @@ class TokenWork:
 
     def forget(self) -> None:
         """Drop everything: the memory or the model is another one from now on."""
-        self._basis, self._sample = None, Sample()
+        self._stamp, self._basis, self._sample = "", None, Sample()
         self._raw, self._packed = {}, OrderedDict()
 
     def tidy(self, needed: Iterable[str] = ()) -> None:
@@ -138,14 +140,20 @@ class Backfill:
         self._place = 0
         self._prose = 0
         self._was_lacking = False
-        #: Generation at which nothing could be done: there were too few texts, say.
+        #: Generation at which some were found to lack theirs, and one at which nothing could be
+        #: done for them: there were too few texts, say.
+        self._lacked_at: int | None = None
         self._at_rest: int | None = None
 
     def forget(self) -> None:
         """Begin at the first row again: the memory or the model is another one."""
+        self._begin_anew()
+        self._lacked_at = self._at_rest = None
+
+    def _begin_anew(self) -> None:
         self._todo.clear()
         self._place = self._prose = 0
-        self._was_lacking, self._at_rest = False, None
+        self._was_lacking = False
 
     def is_due(self, memory: Memory) -> bool:
         """Return whether rows may lack token vectors; cheap."""
@@ -168,7 +176,7 @@ class Backfill:
         elif not self._look(memory):
             self._store(memory, embedder.stamp, is_last=True)
             self._end(memory)
-            return False
+            return self.is_due(memory)
         self._store(memory, embedder.stamp)
         return True
 
@@ -212,11 +220,13 @@ class Backfill:
     def _end(self, memory: Memory) -> None:
         """Note what came of having looked at every row."""
         was_lacking, prose = self._was_lacking, self._prose
-        self.forget()
+        self._begin_anew()
         store = memory.token_store
         if store.state().chunks > prose:
             memory.drop_stray_tokens()
         if not was_lacking:
             store.note_whole(True)
-        if not (was_lacking and store.state().chunks):
-            self._at_rest = memory.generation
+        elif self._lacked_at != memory.generation:
+            self._lacked_at = memory.generation  # and look whether they have theirs by now
+            return
+        self._at_rest = memory.generation

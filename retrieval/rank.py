@@ -52,8 +52,7 @@ def ranked(
     prior *= brevity_factors([len(row.text) for row in rows])
     prior *= file_factors(rows, work.preferred)
     base = past_echoes(work.meaning, rows, with_context(rows, pool.fused[at] * prior))
-    if work.inquiry is None and not work.preference.bare:
-        base = answers_first(work.text, rows, base)
+    base = _replies_first(work, rows, base)
     favour = preference_factors(rows, work.preference)
     order = np.argsort(-base * favour, kind="stable")
     lineages = lineages_of({row.session_id for row in rows}, memory.catalog)
@@ -84,13 +83,20 @@ def _reranked(
     top = min(len(passages), max(work.request.candidates, work.request.k))
     if reranker is None or not top:
         return scores
-    head = passages[:top]
+    head = [passage.row for passage in passages[:top]]
     again = reranker.scores(
-        work.meaning, [one.row.id for one in head], [one.row.text for one in head], scores[:top]
+        work.meaning, [row.id for row in head], [row.text for row in head], scores[:top]
     )
+    again = _replies_first(work, head, again)  # a question is like another, word for word
     # What was not rescored stays below what was.
     rest = np.minimum(scores[top:], float(again.min()))
     return np.concatenate([again, rest])
+
+
+def _replies_first(work: Plan, rows: list[Row], scores: Scores) -> Scores:
+    if work.inquiry is not None or work.preference.bare:
+        return scores
+    return answers_first(work.text, rows, scores)
 
 
 def _time(row: Row) -> float:

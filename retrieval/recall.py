@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from funes_ls.indexer.embedding_tokens import gives_tokens
 from funes_ls.indexer.errors import FunesError
 from funes_ls.indexer.memory import MemoryView
 from funes_ls.retrieval import bm25, vector
@@ -25,7 +26,7 @@ from funes_ls.retrieval.plan import Plan, plan
 from funes_ls.retrieval.preference import joined, lifted, opening
 from funes_ls.retrieval.query import MODEL_CHARS, shorten
 from funes_ls.retrieval.rank import ranked
-from funes_ls.retrieval.rerank import Reranker
+from funes_ls.retrieval.rerank import LATE, Late, Reranker
 from funes_ls.retrieval.revisits import with_revisits
 
 if TYPE_CHECKING:
@@ -45,11 +46,13 @@ class Question(Struct, frozen=True, kw_only=True):
 
     Attributes:
         vector: (dim,) float32, L2-normalised; None unless `state` is `ran`.
+        tokens: (n, token_dim) float32, each of length one; None where none are compared.
         state: `ran`, `off`, `empty`, `no_model`, `wrong_model`, `pending` or `failed`.
         note: What to tell a person of it.
     """
 
     state: str
+    tokens: "vector.Vector | None" = None
     vector: "vector.Vector | None" = None
     note: str = ""
 
@@ -94,7 +97,7 @@ def recall(
         now_us: UTC µs that ages and relative times count from.
         zone: The user's zone; None for the machine's.
         cancelled: Asked between stages.
-        reranker: Reorders the top candidates; None leaves them.
+        reranker: Reorders the top candidates; None for the one the request names.
 
     Raises:
         UsageError: The question or a filter means nothing.
@@ -151,7 +154,7 @@ def recall_staged(
         now_us: UTC µs that ages and relative times count from.
         zone: The user's zone; None for the machine's.
         cancelled: Asked between stages.
-        reranker: Reorders the top candidates of the whole answer.
+        reranker: Reorders the top candidates of the whole answer; see `recall`.
         words_first: False yields the whole answer only.
     """
     clock = _Clock(cancelled)
@@ -190,11 +193,20 @@ def encode(work: Plan, memory: MemoryView, embedder: "Embedder | None") -> Quest
             f"not of {embedder.stamp}.",
         )
     try:
-        query = embedder.encode_query(shorten(work.meaning, MODEL_CHARS))
+        return _encoded(work, memory, embedder)
     except _FAILURES as exc:
         _log.warning("the question could not be encoded: %s", type(exc).__name__)
         return Question(state="failed", note="Answered by words only: the model failed.")
-    return Question(state="ran", vector=query)
+
+
+def _encoded(work: Plan, memory: MemoryView, embedder: "Embedder") -> Question:
+    """Return the question's vector, and those of its tokens where passages have theirs too."""
+    text = shorten(work.meaning, MODEL_CHARS)
+    is_late = work.request.rerank == LATE and bool(memory.token_state().chunks)
+    if is_late and gives_tokens(embedder):
+        whole, tokens = embedder.encode_query_tokens(text)
+        return Question(state="ran", vector=whole, tokens=tokens)
+    return Question(state="ran", vector=embedder.encode_query(text))
 
 
 def _words(work: Plan, memory: MemoryView, limit: int) -> "_Words":
@@ -269,6 +281,8 @@ def _answer(
 ) -> RecallAnswer:
     """Search, widening the pool while copies leave too few hits, and put the answer together."""
     limit = _first_limit(work)
+    if reranker is None and question.tokens is not None:
+        reranker = Late(memory, question.tokens)
     while True:
         if words is None or words.limit != limit:
             words = _words(work, memory, limit)

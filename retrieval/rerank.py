@@ -6,13 +6,21 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from funes_ls.indexer.embedding_tokens import max_sims
+from funes_ls.indexer.memory import MemoryView
+
+Scores = NDArray[np.float64]
+
+#: Names of what may reorder the best candidates; the others are those there are.
+OFF, LATE = "off", "late"
+#: Share of the words' nearness in what becomes of a score.
+LATE_WEIGHT = 0.2
+
 
 class Reranker(Protocol):
     """Scores passages against a question."""
 
-    def scores(
-        self, query: str, ids: Sequence[str], texts: Sequence[str], fused: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def scores(self, query: str, ids: Sequence[str], texts: Sequence[str], fused: Scores) -> Scores:
         """Return (n,) float64 in 0..1 that replace the fused scores, higher is better."""
         ...
 
@@ -20,8 +28,39 @@ class Reranker(Protocol):
 class Identity:
     """The reranker that leaves the fused order as it is."""
 
-    def scores(
-        self, query: str, ids: Sequence[str], texts: Sequence[str], fused: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def scores(self, query: str, ids: Sequence[str], texts: Sequence[str], fused: Scores) -> Scores:
         """Return the fused scores themselves."""
         return fused
+
+
+class Late:
+    """Compares a question word by word with passages whose token vectors are kept.
+
+    Both are shares of the best among the candidates, so that the best fused score stays what it
+    was at most. What has no token vectors, such as the calls of tools, keeps its score.
+    """
+
+    def __init__(self, memory: MemoryView, tokens: "NDArray[np.float32]") -> None:
+        """Compare with what a memory keeps.
+
+        Args:
+            memory: Where the passages are.
+            tokens: (n, token_dim) float32 of the question, each of length one.
+        """
+        self._memory = memory
+        self._tokens = tokens
+
+    def scores(self, query: str, ids: Sequence[str], texts: Sequence[str], fused: Scores) -> Scores:
+        """Return scores with the nearness of the words mixed in."""
+        kept = self._memory.tokens(ids, texts) if len(self._tokens) else None
+        if kept is None:
+            return fused
+        basis, passages = kept
+        at = [index for index, id_ in enumerate(ids) if id_ in passages]
+        if not at:
+            return fused
+        near = max_sims(basis.turned(self._tokens), [passages[ids[index]] for index in at])
+        near = np.clip(near, 0.0, None) / max(float(near.max()), 1e-9)
+        mixed = fused.copy()
+        mixed[at] += LATE_WEIGHT * (float(fused.max()) * near - fused[at])
+        return mixed

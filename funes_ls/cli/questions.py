@@ -13,7 +13,13 @@ from funes_ls.indexer.home import expanded
 from funes_ls.sending import Params, as_object
 
 #: Options of `recall` that overrule settings -> their names on the wire.
-_NUMBERS = {"k": "k", "candidates": "candidates", "half_life": "halfLife", "neighbors": "neighbors"}
+_OVERRULING = {
+    "k": "k",
+    "candidates": "candidates",
+    "half_life": "halfLife",
+    "neighbors": "neighbors",
+    "rerank": "rerank",
+}
 _FILTERS = ("harness", "project", "repo", "cwd", "path", "branch", "since", "until")
 
 
@@ -35,9 +41,9 @@ def recall(args: argparse.Namespace) -> int:
 
 
 def _recall_params(args: argparse.Namespace) -> Params:
-    numbers = {name: getattr(args, option) for option, name in _NUMBERS.items()}
+    overruling = {name: getattr(args, option) for option, name in _OVERRULING.items()}
     if args.half_life is not None:
-        numbers["halfLife"] = max(0.0, args.half_life)
+        overruling["halfLife"] = max(0.0, args.half_life)
     artefact = artefact_of(args)
     return {
         "query": " ".join(args.words),
@@ -46,7 +52,7 @@ def _recall_params(args: argparse.Namespace) -> Params:
         "tool": args.tool,
         "session": args.session,
         **session_filters(args),
-        **numbers,
+        **overruling,
     }
 
 

@@ -76,6 +76,7 @@ class Indexing:
             thinking=settings.thinking,
             redaction=self._redaction,
             exclusion=lambda: Exclusion(core.settings.exclude),
+            tokens=lambda: core.settings.rerank == "late",
             busy=lambda: core.answering > 0,
         )
 

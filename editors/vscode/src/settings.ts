@@ -11,6 +11,7 @@ export const KNOWN = [
   "recall.vectorWeight",
   "recall.priorToolUse",
   "recall.priorToolResult",
+  "recall.rerank",
   "index.thinking",
   "hover.enabled",
   "codeLens",

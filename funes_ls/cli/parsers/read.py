@@ -36,6 +36,11 @@ def recall(commands: Commands) -> None:
     parser.add_argument(
         "--neighbors", type=natural, metavar="N", help="steps of context around a hit (default 1)"
     )
+    parser.add_argument(
+        "--rerank",
+        choices=("late", "off"),
+        help="what reorders the best hits: late compares word by word (default off)",
+    )
     parser.add_argument("--explain", action="store_true", help="show which legs found each hit")
     parser.add_argument(
         "--stream",

@@ -23,6 +23,8 @@ STATUS = {
     "state": "ready",
     "harnesses": {"codex": 2},
     "size_bytes": 1,
+    "token_chunks": 0,
+    "token_bytes": 0,
     "sessions": 2,
     "projects": 1,
     "turns": 3,
