@@ -19,6 +19,8 @@ def add(args: argparse.Namespace) -> int:
     from funes_ls.cli import first_index, publishing
 
     setup = setup_of(args.agent)
+    tips = publishing.how_to(args)
+    args.memory = publishing.offered(args) or args.memory
     elsewhere = publishing.remote_spec(args.memory)
     wanted = wanted_for(
         args.agent, setup.PROGRAM, memory=_memory(args.memory), env=os.environ
@@ -42,7 +44,7 @@ def add(args: argparse.Namespace) -> int:
     told = publishing.prepare(elsewhere, args) if elsewhere is not None else []
     wants_vectors = is_first and first_index.read_words(args)
     done = apply.add(setup, wanted)
-    told += publishing.bind(args.agent, elsewhere)
+    told += [*publishing.bind(args.agent, elsewhere), *tips]
     if args.no_index and first_index.is_due(wanted, needed=needed):
         told.append(_NO_MEMORY)
     done = done._replace(notes=(*done.notes, *told))

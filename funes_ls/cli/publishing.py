@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from funes_ls.hub.remote import Remote
     from funes_ls.hub.spec import MemorySpec
 
+_OWN_NAME = "funes-memory"
 #: Kinds of errors that may pass by themselves: the agent gets the memory all the same.
 _PASSING = ("offline", "hub")
 
@@ -30,6 +31,41 @@ def remote_spec(memory: str | None) -> "MemorySpec | None":
 
     spec = parse_spec(str(memory), load_settings(os.environ)[0])
     return spec if spec.is_remote else None
+
+
+def offered(args: argparse.Namespace) -> str | None:
+    """Offer a memory on the Hub to who named none and has a token; return its name, or None.
+
+    The Hub is asked nothing unless somebody agrees.
+    """
+    from funes_ls.hub import hub_client
+
+    if not _may_offer(args) or hub_client.token_of(os.environ)[0] is None:
+        return None
+    asked = "Publish its sessions to a private dataset of yours on the Hub, and recall from there?"
+    if not confirm(asked, default=False):
+        return None
+    try:
+        return f"{hub_client.user_of(os.environ)}/{_OWN_NAME}"
+    except FunesError as exc:
+        notice(f"funes: {exc} Going on with the local memory.")
+        return None
+
+
+def how_to(args: argparse.Namespace) -> list[str]:
+    """Return how a memory gets onto the Hub, for who named none and has no token."""
+    from funes_ls.hub import hub_client
+
+    if not _may_offer(args) or hub_client.token_of(os.environ)[0] is not None:
+        return []
+    return [
+        "To have it on other machines too: `hf auth login`, then "
+        f"`funes add {args.agent} <your name there>/{_OWN_NAME}`."
+    ]
+
+
+def _may_offer(args: argparse.Namespace) -> bool:
+    return args.memory is None and is_terminal() and not (args.yes or args.json or args.dry_run)
 
 
 def prepare(spec: "MemorySpec", args: argparse.Namespace) -> list[str]:

@@ -72,6 +72,19 @@ def client(env: Mapping[str, str], token: str | None) -> "HfApi":
     return HfApi(endpoint=endpoint(env), token=token or False, library_name="funes-ls")
 
 
+def user_of(env: Mapping[str, str]) -> str:
+    """Return the name of whose token it is.
+
+    Raises:
+        FunesError: the token is not taken, or the Hub cannot be reached.
+    """
+    token, token_from = token_of(env)
+    try:
+        return str(client(env, token).whoami()["name"])
+    except Exception as exc:
+        raise explained(exc, "your account", env, token_from=token_from) from exc
+
+
 def _set_up() -> None:
     """Bound every request in time, and keep bars and warnings off the terminal."""
     global _is_set_up

@@ -1,5 +1,7 @@
 """Agents that are bound to a memory elsewhere, and the pushes that come of it by themselves."""
 
+import contextlib
+import io
 import os
 import sys
 import time
@@ -10,7 +12,7 @@ import huggingface_hub.constants
 import pytest
 
 from funes_ls import hook
-from funes_ls.cli import push_later
+from funes_ls.cli import main, push_later
 from funes_ls.gate import process
 from funes_ls.hub import binding
 from tests.e2e.cli import Ran, funes, index
@@ -110,6 +112,41 @@ def test_a_memory_out_of_reach_is_bound_all_the_same(
     ran = add()
     assert ran.code == 0 and "once it can be reached" in ran.out
     assert binding.bindings(funes_home) == {"hermes": NAME}
+
+
+class Person(io.StringIO):
+    """Somebody at a terminal who answers each question in turn."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def ask(monkeypatch: pytest.MonkeyPatch, answers: str) -> tuple[int, str]:
+    """Give an agent the memory with somebody at the terminal; return the code and what was said."""
+    said = Person()
+    monkeypatch.setattr(sys, "stdin", Person(answers))
+    monkeypatch.setattr(sys, "stderr", said)
+    with contextlib.redirect_stdout(said):
+        code = main(["add", "hermes", "--no-index"])
+    return code, said.getvalue()
+
+
+def test_a_memory_on_the_hub_is_offered(
+    hub: FakeHub, own_home: Path, funes_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (own_home / ".hermes").mkdir()
+    code, said = ask(monkeypatch, "\n" * 5)
+    assert code == 0 and "private dataset of yours" in said
+    assert binding.bindings(funes_home) == {} and hub.asked() == []
+    code, said = ask(monkeypatch, "y\n" * 5)
+    assert code == 0, said
+    assert binding.bindings(funes_home) == {"hermes": "acme/funes-memory"}
+    assert hub.repo("acme/funes-memory").private
+    monkeypatch.delenv("HF_TOKEN")
+    before = len(hub.asked())
+    code, said = ask(monkeypatch, "\n" * 5)
+    assert code == 0 and "private dataset of yours" not in said and "hf auth login" in said
+    assert len(hub.asked()) == before
 
 
 def test_the_end_of_a_session_publishes_it(hub: FakeHub, own_home: Path, funes_home: Path) -> None:

@@ -29,7 +29,8 @@ def add(commands: Commands) -> None:
         nargs="?",
         type=filled,
         metavar="MEMORY",
-        help="what it recalls from: local (the default), or the path of a memory",
+        help="what it recalls from: local (the default), the path of a memory, or <org>/<repo>, "
+        "to which its sessions are then published",
     )
     _add_plan_options(parser)
     parser.add_argument(
