@@ -18,9 +18,10 @@ import msgspec
 from funes_ls.indexer.clean import Clean, CleanReading
 from funes_ls.indexer.errors import ScannerError, TraceError
 from funes_ls.indexer.model import Problem, SessionMeta, Turn
+from funes_ls.indexer.pipes import read_message, write_message
 from funes_ls.indexer.redaction.base import Counts, Redaction
 from funes_ls.indexer.traces.base import TraceSource, Unit
-from funes_ls.indexer.traces.worker import Frame, read_message, request_of, write_message
+from funes_ls.indexer.traces.worker import Frame, request_of
 
 #: Less than this to read, and a second process costs more than it saves.
 WORTH_BYTES = 16 * 1024 * 1024

@@ -30,6 +30,7 @@ FLOOR = {
     "memory",
     "model",
     "names",
+    "pipes",
     "progress",
     "redaction",
     "settings",

@@ -12,8 +12,9 @@ from typing import IO, Any
 
 import msgspec
 
-from funes_ls.gate.messages import Ask, Hit, Reply, read_frame, write_frame
+from funes_ls.gate.messages import Ask, Hit, Reply
 from funes_ls.gate.views import views
+from funes_ls.indexer.pipes import read_message, write_message
 
 Scan = Callable[[str], list[Any]]
 
@@ -60,14 +61,14 @@ def answer(ask: Ask, scan: Scan) -> Reply:
 def serve(source: IO[bytes], target: IO[bytes], scan: Scan) -> None:
     """Answer frames until one without texts asks for the sum."""
     count = 0
-    while (body := read_frame(source)) is not None:
+    while (body := read_message(source)) is not None:
         ask = msgspec.msgpack.decode(body, type=Ask)
         if not ask.texts:
-            write_frame(target, msgspec.msgpack.encode(Reply(count)))
+            write_message(target, msgspec.msgpack.encode(Reply(count)))
             return
         reply = answer(ask, scan)
         count += reply.count
-        write_frame(target, msgspec.msgpack.encode(reply))
+        write_message(target, msgspec.msgpack.encode(reply))
 
 
 def main() -> int:
@@ -77,7 +78,7 @@ def main() -> int:
     try:
         from betterleaks import scan_string
     except ImportError:
-        write_frame(target, msgspec.msgpack.encode(Reply(0, missing=True)))
+        write_message(target, msgspec.msgpack.encode(Reply(0, missing=True)))
         return MISSING
     serve(source, target, scan_string)
     return 0

@@ -1,12 +1,6 @@
-"""What the gate and its child say to one another: length-prefixed frames of MessagePack."""
-
-import struct
-from typing import IO
+"""What the gate and its child say to one another, as MessagePack."""
 
 from msgspec import Struct
-
-#: Bytes that say how long a frame is.
-_HEAD = struct.Struct(">I")
 
 
 class Ask(Struct, frozen=True):
@@ -37,19 +31,3 @@ class Reply(Struct, frozen=True):
     digests: list[bytes] = []
     hits: list[Hit] = []
     missing: bool = False
-
-
-def write_frame(stream: IO[bytes], body: bytes) -> None:
-    """Write a frame whole."""
-    stream.write(_HEAD.pack(len(body)) + body)
-    stream.flush()
-
-
-def read_frame(stream: IO[bytes]) -> bytes | None:
-    """Return the next frame, None where the stream ends, also in the middle of one."""
-    head = stream.read(_HEAD.size)
-    if len(head) < _HEAD.size:
-        return None
-    size = _HEAD.unpack(head)[0]
-    body = stream.read(size)
-    return body if len(body) == size else None

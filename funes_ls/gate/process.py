@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from funes_ls.gate.canaries import canaries
-from funes_ls.gate.messages import Ask, Hit, Reply, read_frame, write_frame
+from funes_ls.gate.messages import Ask, Hit, Reply
 from funes_ls.indexer.errors import GateError
+from funes_ls.indexer.pipes import read_message, write_message
 
 #: How a child is started; -P: the folder one happens to be in holds no code of it.
 COMMAND = (sys.executable, "-P", "-m", "funes_ls.gate.child")
@@ -117,8 +118,8 @@ class Child:
         assert source is not None and target is not None  # both are pipes
         with self._limited(wait_s) as is_late:
             try:
-                write_frame(target, msgspec.msgpack.encode(ask))
-                body = read_frame(source)
+                write_message(target, msgspec.msgpack.encode(ask))
+                body = read_message(source)
                 if body is not None:
                     return msgspec.msgpack.decode(body, type=Reply)
             except (OSError, msgspec.MsgspecError, MemoryError) as exc:

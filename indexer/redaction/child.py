@@ -7,7 +7,6 @@ replies come out, each as a length and MessagePack; nothing of either is kept or
 import os
 import queue
 import signal
-import struct
 import subprocess
 import sys
 import threading
@@ -16,13 +15,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import IO
 
 import msgspec
 from msgspec import Struct
 
 from funes_ls.indexer.errors import ScannerError, TraceError
 from funes_ls.indexer.model import SessionMeta, Turn, path_text
+from funes_ls.indexer.pipes import read_message, write_message
 from funes_ls.indexer.redaction.base import (
     Counts,
     Found,
@@ -33,7 +32,6 @@ from funes_ls.indexer.redaction.base import (
     unscannable,
 )
 
-_LENGTH = struct.Struct("<Q")
 #: Not used for so long, the process ends.
 _IDLE_S = 30.0
 #: Rules may have to be compiled first.
@@ -246,7 +244,7 @@ class _Process:
         """Return the reply, None when the process has ended or takes too long."""
         body = self._encoder.encode(ask)
         try:
-            _write(self._stdin, body)
+            write_message(self._stdin, body)
         except (OSError, ValueError):
             return None
         return self._reply(wait_s)
@@ -270,25 +268,11 @@ class _Process:
     def _take(self) -> None:
         decoder = msgspec.msgpack.Decoder(Reply)
         try:
-            while (body := _read(self._stdout)) is not None:
+            while (body := read_message(self._stdout)) is not None:
                 self._replies.put(decoder.decode(body))
         except (OSError, ValueError, msgspec.MsgspecError):
             pass  # the pipe was closed, or holds what no child writes
         self._replies.put(None)
-
-
-def _read(stream: IO[bytes]) -> bytes | None:
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        return None
-    (size,) = _LENGTH.unpack(head)
-    body = stream.read(size)
-    return body if len(body) == size else None
-
-
-def _write(stream: IO[bytes], body: bytes) -> None:
-    stream.write(_LENGTH.pack(len(body)) + body)
-    stream.flush()
 
 
 # The child
@@ -329,10 +313,10 @@ def main(arguments: list[str]) -> None:
     encoder = msgspec.msgpack.Encoder()
     decoder = msgspec.msgpack.Decoder(Ask)
     redaction = LocalRedaction(Path(arguments[0]))
-    _write(replies, encoder.encode(_replied(partial(_hello, redaction))))
-    while (body := _read(sys.stdin.buffer)) is not None:
+    write_message(replies, encoder.encode(_replied(partial(_hello, redaction))))
+    while (body := read_message(sys.stdin.buffer)) is not None:
         ask = decoder.decode(body)
-        _write(replies, encoder.encode(_replied(partial(_looked_through, redaction, ask))))
+        write_message(replies, encoder.encode(_replied(partial(_looked_through, redaction, ask))))
 
 
 if __name__ == "__main__":

@@ -6,11 +6,9 @@ ends with its input. `funes_ls.indexer.readahead` is the other side.
 
 import os
 import signal
-import struct
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 import msgspec
 from msgspec import Struct
@@ -18,11 +16,11 @@ from msgspec import Struct
 from funes_ls.indexer.clean import CleanReading
 from funes_ls.indexer.errors import ScannerError
 from funes_ls.indexer.model import Problem, SessionMeta, Turn
+from funes_ls.indexer.pipes import read_message, write_message
 from funes_ls.indexer.redaction.base import LocalRedaction
 from funes_ls.indexer.traces.base import Unit
 from funes_ls.indexer.traces.registry import reader_of
 
-LENGTH = struct.Struct("<Q")
 _FRAME_CHARS = 256 * 1024
 _FRAME_ITEMS = 500
 #: By how much reading ahead steps back behind whoever answers.
@@ -94,22 +92,6 @@ def request_of(unit: Unit, resume: bytes | None, rules: Path | None = None) -> R
         rules=os.fsencode(rules) if rules is not None else None,
         shown=unit.shown,
     )
-
-
-def read_message(stream: IO[bytes]) -> bytes | None:
-    """Return the next message of a stream, None at its end."""
-    head = stream.read(LENGTH.size)
-    if len(head) < LENGTH.size:
-        return None
-    (size,) = LENGTH.unpack(head)
-    body = stream.read(size)
-    return body if len(body) == size else None
-
-
-def write_message(stream: IO[bytes], body: bytes) -> None:
-    """Write one message and let it go at once."""
-    stream.write(LENGTH.pack(len(body)) + body)
-    stream.flush()
 
 
 def frames(request: Request, redaction: LocalRedaction | None = None) -> Iterator[Frame]:

@@ -188,27 +188,29 @@ _CHILDREN = {
     "blind": """
 import hashlib, msgspec, sys
 from funes_ls.gate.messages import *
+from funes_ls.indexer.pipes import read_message, write_message
 source, target, total = sys.stdin.buffer, sys.stdout.buffer, 0
-while (body := read_frame(source)) is not None:
+while (body := read_message(source)) is not None:
     ask = msgspec.msgpack.decode(body, type=Ask)
     digests = [hashlib.sha256(text.encode()).digest() for text in ask.texts]
     reply = Reply(len(digests) or total, digests)
     total += len(digests)
-    write_frame(target, msgspec.msgpack.encode(reply))
+    write_message(target, msgspec.msgpack.encode(reply))
 """,
     "crashing": """
 import msgspec, os, sys
 from funes_ls.gate import child
 from funes_ls.gate.messages import *
+from funes_ls.indexer.pipes import read_message, write_message
 from betterleaks import scan_string
 source, target, total = sys.stdin.buffer, sys.stdout.buffer, 0
-while (body := read_frame(source)) is not None:
+while (body := read_message(source)) is not None:
     ask = msgspec.msgpack.decode(body, type=Ask)
     if any("GITHUB_TOKEN" in text and "PORT=80" in text for text in ask.texts):
         os._exit(139)
     reply = child.answer(ask, scan_string) if ask.texts else Reply(total)
     total += reply.count if ask.texts else 0
-    write_frame(target, msgspec.msgpack.encode(reply))
+    write_message(target, msgspec.msgpack.encode(reply))
     if not ask.texts: break
 """,
 }

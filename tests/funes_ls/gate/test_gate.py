@@ -18,11 +18,12 @@ _CHILD = """
 import hashlib, msgspec, os, sys, time
 from funes_ls.gate import child
 from funes_ls.gate.messages import *
+from funes_ls.indexer.pipes import read_message, write_message
 from betterleaks import scan_string
 source, target = sys.stdin.buffer, sys.stdout.buffer
-def say(reply): write_frame(target, msgspec.msgpack.encode(reply))
+def say(reply): write_message(target, msgspec.msgpack.encode(reply))
 total = 0
-while (body := read_frame(source)) is not None:
+while (body := read_message(source)) is not None:
     ask = msgspec.msgpack.decode(body, type=Ask)
     reply = child.answer(ask, scan_string) if ask.texts else Reply(total)
     total += reply.count if ask.texts else 0
