@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 _LINE_EVERY_S = 5.0
+#: Bars that are on the terminal now.
+_moving: "RichProgress | None" = None
 _TIERS = {1: "text", 2: "tool calls", 3: "tool results"}
 #: Phase of an index run -> what it is called.
 PHASES = {
@@ -87,6 +89,19 @@ def _amount(event: IndexEvent, count: int) -> str:
 
 
 @contextmanager
+def aside() -> Iterator[None]:
+    """Take what moves off the terminal, while something is asked there."""
+    bars = _moving
+    if bars is not None:
+        bars.stop()
+    try:
+        yield
+    finally:
+        if bars is not None:
+            bars.start()
+
+
+@contextmanager
 def _bars() -> "Iterator[Progress]":
     from rich.console import Console
     from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn
@@ -99,9 +114,14 @@ def _bars() -> "Iterator[Progress]":
         TaskProgressColumn(),
         TextColumn("{task.fields[detail]}"),
     )
+    global _moving
     with RichProgress(*columns, console=Console(file=sys.stderr), transient=True) as bars:
         tasks: dict[str, TaskID] = {}
-        yield lambda event: _draw(bars, tasks, event)
+        _moving = bars
+        try:
+            yield lambda event: _draw(bars, tasks, event)
+        finally:
+            _moving = None
 
 
 def _draw(bars: "RichProgress", tasks: "dict[str, TaskID]", event: IndexEvent) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from funes_ls import render
 from funes_ls.cli.output import confirm, is_terminal, notice
-from funes_ls.cli.progress import shown
+from funes_ls.cli.progress import aside, shown
 from funes_ls.indexer.errors import MemoryStateError, UsageError
 from funes_ls.render import counted
 
@@ -113,7 +113,9 @@ def _is_meant(memory: str, args: argparse.Namespace) -> bool:
             kind="not_confirmed",
         )
     asked = f"{memory} holds nothing of this machine's sessions. Publish to it?"
-    if confirm(asked, default=False):
+    with aside():
+        is_meant = confirm(asked, default=False)
+    if is_meant:
         return True
     notice("Nothing was published.", quiet=args.quiet)
     return False

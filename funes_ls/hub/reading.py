@@ -2,6 +2,8 @@
 
 import contextlib
 import logging
+import os
+import shutil
 import threading
 import time
 import traceback
@@ -34,6 +36,8 @@ WAIT_S, FIRST_WAIT_S = 1.0, 1.5
 _AGAIN_S = 1.0
 _TRIES = 3
 _RECORD = "snapshot.json"
+#: What is kept here of a memory that nobody has read for so long is removed.
+_UNREAD_S = 120 * 86_400.0
 _AWAY, _SLOW = "cannot be reached", "has not answered yet"
 _BROKEN = "cannot be read as it is now"
 #: Errors in spite of which a copy answers: of a broken push there is an older one.
@@ -62,6 +66,7 @@ class RemoteMemory:
         """Ask nothing yet."""
         self.spec = spec
         self.place = home / "derived" / spec.key
+        self._copies = home / "remote"
         self.remote: Remote = open_remote(spec, env, cache_dir=home / "remote")
         self._looked: Head | None = None
 
@@ -94,6 +99,8 @@ class RemoteMemory:
         base = self.remote.kept(known.head)
         if base is None:
             return None
+        with contextlib.suppress(OSError):
+            os.utime(self.place / _RECORD)
         return Found(pinned=self._pinned(base, known.head), note=self.note(_AWAY))
 
     def note(self, why: str) -> str:
@@ -129,6 +136,15 @@ class RemoteMemory:
             fresh = self.place / f"{_RECORD}.{threading.get_ident()}"
             fresh.write_bytes(msgspec.json.encode(known))
             fresh.replace(self.place / _RECORD)
+        self._drop_unread()
+
+    def _drop_unread(self) -> None:
+        """Remove what is kept here of other memories that nobody reads any more."""
+        for record in self.place.parent.glob(f"*/{_RECORD}"):
+            with contextlib.suppress(OSError):
+                if time.time() - record.stat().st_mtime > _UNREAD_S:
+                    shutil.rmtree(self._copies / record.parent.name, ignore_errors=True)
+                    shutil.rmtree(record.parent, ignore_errors=True)
 
 
 def told_in(base: Path) -> Told:

@@ -1,5 +1,6 @@
 """A memory elsewhere as answers are made from it: current, warm, offline, refused, and several."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -109,6 +110,24 @@ def test_a_remote_memory_answers_and_is_named(
     assert shown.found and shown.memory == NAME and shown.reopen == ()
     listed = service.sessions(protocol.SessionsParams(memory=NAME), memories)
     assert [one.session_id for one in listed.sessions] == ["alpha"] and listed.memory == NAME
+
+
+def test_what_is_kept_of_memories_that_nobody_reads_is_removed(
+    kept: KeptOpen, settings: Settings, published: Published, patient: None
+) -> None:
+    ages = {"unread": 121, "lately": 119}
+    for name, days in ages.items():
+        record = settings.home / "derived" / name / "snapshot.json"
+        record.parent.mkdir(parents=True)
+        record.write_text("{}", encoding="ascii")
+        (settings.home / "remote" / name).mkdir(parents=True)
+        then = time.time() - days * 86_400
+        os.utime(record, (then, then))
+    (settings.home / "derived" / "of-a-path").mkdir()
+    ask(kept)
+    places = {one.name for one in (settings.home / "derived").iterdir()}
+    assert places >= {"lately", "of-a-path"} and "unread" not in places and len(places) == 3
+    assert [one.name for one in (settings.home / "remote").iterdir()] == ["lately"]
 
 
 def test_warm_questions_use_no_network(
