@@ -116,12 +116,12 @@ class _Frames:
 
     def _take(self) -> None:
         frame: Frame | None = None
-        try:
+        # A pipe that is closed, what no worker writes, more than there is memory for: who waits for
+        # the next frame must be told, whatever it is.
+        with suppress(Exception):
             while (body := read_message(self._stream)) is not None and not self._is_closed:
                 frame = self._decoder.decode(body)
                 self._put(frame)
-        except (OSError, ValueError, msgspec.MsgspecError):
-            pass  # the pipe was closed, or holds what no worker writes
         self._put(None)
 
     def _put(self, frame: Frame | None) -> None:

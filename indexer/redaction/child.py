@@ -267,11 +267,11 @@ class _Process:
 
     def _take(self) -> None:
         decoder = msgspec.msgpack.Decoder(Reply)
-        try:
+        # A pipe that is closed, what no child writes, more than there is memory for: who waits is
+        # told, whatever it is.
+        with suppress(Exception):
             while (body := read_message(self._stdout)) is not None:
                 self._replies.put(decoder.decode(body))
-        except (OSError, ValueError, msgspec.MsgspecError):
-            pass  # the pipe was closed, or holds what no child writes
         self._replies.put(None)
 
 

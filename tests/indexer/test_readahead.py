@@ -90,6 +90,25 @@ def test_when_the_worker_dies_the_rest_is_read_here(
     assert rest == list(wanted[1][1].read(wanted[1][0]))
 
 
+@pytest.mark.timeout(60)
+def test_when_frames_cannot_be_taken_the_rest_is_read_here(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_large(_stream: object) -> bytes:
+        raise MemoryError
+
+    monkeypatch.setattr(readahead, "read_message", too_large)
+    wanted = many(own_home / "p")
+    with reading_ahead(wanted) as ahead:
+        for unit, source, _ in wanted:
+            try:
+                turns = list(ahead.read(unit, source, resume=None))
+            except TraceError as exc:
+                assert exc.kind == "reader_died"
+            else:
+                assert len(turns) == 200
+
+
 def test_a_run_whose_worker_dies_ends_well_and_the_next_one_finishes(
     memory: Memory, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
