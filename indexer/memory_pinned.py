@@ -210,13 +210,24 @@ def with_told(session: Session, told: Told) -> Session:
 
 
 def tamed_rows(dataset: Dataset, *, first: int = 0) -> Iterator[list[Chunk]]:
-    """Give the rows from one on, in batches, made harmless."""
+    """Give the rows from one on, in batches, made harmless.
+
+    Raises:
+        MemoryStateError: kind `damaged`: files of it are missing, or not what they should be.
+    """
     passed = 0
-    for rows in dataset.scan_rows():
-        start = max(0, first - passed)
-        passed += len(rows)
-        if start < len(rows):
-            yield [tamed(row) for row in rows[start:]]
+    try:
+        for rows in dataset.scan_rows():
+            start = max(0, first - passed)
+            passed += len(rows)
+            if start < len(rows):
+                yield [tamed(row) for row in rows[start:]]
+    except (OSError, ValueError, RuntimeError) as exc:  # lancedb and Arrow, over files of others
+        raise MemoryStateError(
+            "The dataset cannot be read: it is incomplete or damaged.",
+            hint="Whoever publishes it can push it anew.",
+            kind="damaged",
+        ) from exc
 
 
 def tamed(row: Chunk) -> Chunk:

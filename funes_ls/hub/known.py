@@ -6,6 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from funes_ls.hub import receipts
+from funes_ls.hub.reading import readable
 from funes_ls.hub.reindex import unindexed_of
 from funes_ls.hub.remote import SESSIONS, Head, Progress, Remote
 from funes_ls.hub.session_facts import Facts, read_facts
@@ -46,7 +47,11 @@ def known_at(remote: Remote, head: Head, home: Path, *, progress: Progress | Non
     """Return what a memory holds at a head; asks the network only where no receipt tells it."""
     if head.is_empty:
         return Known(head=head, facts=Facts())
-    return _by_receipt(remote, head, home) or _by_files(remote, head, progress)
+    known = _by_receipt(remote, head, home)
+    if known is not None:
+        return known
+    source = remote.fetched(head, progress=progress)
+    return readable(remote.spec, lambda: _by_files(head, source))
 
 
 def _by_receipt(remote: Remote, head: Head, home: Path) -> Known | None:
@@ -73,8 +78,7 @@ def _by_receipt(remote: Remote, head: Head, home: Path) -> Known | None:
     )
 
 
-def _by_files(remote: Remote, head: Head, progress: Progress | None) -> Known:
-    source = remote.fetched(head, progress=progress)
+def _by_files(head: Head, source: Path) -> Known:
     dataset = lance.open_dataset(source).at(head.version)
     ids: set[str] = set()
     sessions: set[str] = set()

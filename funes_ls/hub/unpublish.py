@@ -13,6 +13,7 @@ from msgspec import Struct
 from funes_ls.hub import card, push_copy, receipts
 from funes_ls.hub.decisions import read_decisions, write_decisions
 from funes_ls.hub.known import is_chunk_id
+from funes_ls.hub.reading import readable
 from funes_ls.hub.remote import SESSIONS, Change, Head, HeadMoved, Remote
 from funes_ls.hub.session_facts import Facts, read_facts, without, write_facts
 from funes_ls.indexer import dataset as lance
@@ -95,7 +96,7 @@ def unpublish(
     with receipts.publishing(home, remote.spec, wait_s=_PATIENCE_S):
         head, base = _newest(remote, progress)
         facts = read_facts(base / SESSIONS)
-        counts = _counts(base, head.version)
+        counts = readable(remote.spec, lambda: _counts(base, head.version))
         chosen = _with_subagents([_meant(one, counts, remote) for one in wanted], counts, facts)
         answer = _answer(remote, chosen, counts, facts)
         if dry_run:

@@ -16,7 +16,7 @@ from funes_ls.indexer.errors import BackendError, FunesError, MemoryStateError
 from funes_ls.indexer.settings import load_settings
 from tests.hub import published
 from tests.hub.published import Encode
-from tests.hub.store import S3Server, Way
+from tests.hub.store import Way
 from tests.tiny_model import STAMP
 
 
@@ -229,20 +229,6 @@ def test_a_download_that_is_cut_off_is_not_kept(
     assert len(ids(at.fetched(head))) == 300
 
 
-def test_without_network_there_is_what_was_fetched(
-    place: str, tmp_path: Path, encode: Encode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at = remote(place, tmp_path / "cache")
-    head = first(at, tmp_path, encode)
-    base = at.fetched(head)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    away = remote(place, tmp_path / "cache")
-    with pytest.raises(MemoryStateError) as exc:
-        away.head()
-    assert exc.value.kind == "offline"
-    assert away.kept(head) == base
-
-
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
@@ -259,10 +245,3 @@ def test_other_stores_say_it_in_their_own_words(tmp_path: Path, text: str, kind:
     assert isinstance(found, FunesError)
     assert found.kind == kind
     assert text not in str(found)
-
-
-def test_no_such_bucket(s3: Way, s3_server: S3Server, tmp_path: Path) -> None:
-    with pytest.raises(MemoryStateError) as exc:
-        remote("s3://never-made-here/kb", tmp_path).head()
-    assert exc.value.kind == "missing"
-    assert "never-made-here" in exc.value.message

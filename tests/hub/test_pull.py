@@ -191,6 +191,13 @@ def test_what_goes_wrong_is_told(hub: FakeHub, tmp_path: Path, encode: Encode) -
     assert "503" in ran.err
     hub.mend()
     assert pulled()["chunks"] == 3
+    half = published.publish(tmp_path / "half", published.talk("s2", 3), encode, stamp=STAMP)
+    for path in (half / "chunks.lance" / "data").iterdir():
+        path.unlink()
+    hub.upload("acme/half", half)
+    for command in (["pull"], ["push"], ["unpublish", "s2"]):
+        ran = funes(*command, "acme/half", "--yes")
+        assert ran.code == 1 and "incomplete or damaged" in ran.err, command
 
 
 def test_an_engine_takes_it_in_and_answers_from_it(

@@ -133,7 +133,6 @@ Harm = Callable[[FakeHub], object]
 HARMS: dict[str, Harm] = {
     "5xx in mid-upload": lambda hub: hub.fail("PUT", "/_lfs/put", status=503),
     "connection lost in mid-upload": lambda hub: hub.fail("PUT", "/_lfs/put", drop=True),
-    "answer of the commit lost": lambda hub: hub.fail("POST", "/commit/", status=504, done=True),
     "commit lost with its connection": lambda hub: hub.fail(
         "POST", "/commit/", drop=True, done=True
     ),

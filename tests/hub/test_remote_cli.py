@@ -13,7 +13,7 @@ from funes_ls.indexer.settings import load_settings
 from tests.e2e.cli import funes, funes_process
 from tests.e2e.engines import Engines, until
 from tests.hub.fakehub import FakeHub
-from tests.hub.published import Encode, extend, publish, row, talk
+from tests.hub.published import Encode, publish, row, talk
 from tests.tiny_model import STAMP
 
 NAME = "acme/kb"
@@ -223,7 +223,7 @@ def engines(hub_env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterato
     found.stop()
 
 
-def test_an_engine_keeps_a_remote_memory_warm_and_current(
+def test_an_engine_keeps_a_remote_memory_warm(
     engines: Engines, base: Path, hub: FakeHub, encode: Encode, owner: str
 ) -> None:
     local_memory(encode)
@@ -249,9 +249,6 @@ def test_an_engine_keeps_a_remote_memory_warm_and_current(
     until(lambda: "alpha" in sessions("valve"), seconds=90)
     asked = hub.during(lambda: sessions("valve"))
     assert len(asked) <= 1  # a look at the head, where the last one was long ago
-    extend(base, talk("beta", 4, about="anvils"), encode)
-    hub.upload(NAME, base)
-    until(lambda: "beta" in sessions("anvils"), seconds=90)
     both = engines.ask("funes/recall", query="valve", memories=["local", NAME])
     assert {hit["memory"] for hit in both["hits"]} == {"local", NAME}
     assert engines.ask("funes/status", memory=NAME)["remote"]["kind"] == "hub"
