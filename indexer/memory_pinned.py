@@ -9,6 +9,7 @@ import hashlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -216,13 +217,24 @@ def tamed_rows(dataset: Dataset, *, first: int = 0) -> Iterator[list[Chunk]]:
         MemoryStateError: kind `damaged`: files of it are missing, or not what they should be.
     """
     passed = 0
-    try:
+    with told_if_damaged():
         for rows in dataset.scan_rows():
             start = max(0, first - passed)
             passed += len(rows)
             if start < len(rows):
                 yield [tamed(row) for row in rows[start:]]
-    except (OSError, ValueError, RuntimeError) as exc:  # lancedb and Arrow, over files of others
+
+
+@contextmanager
+def told_if_damaged() -> Iterator[None]:
+    """Tell what lancedb and Arrow raise over files of others in words of ours.
+
+    Raises:
+        MemoryStateError: kind `damaged`.
+    """
+    try:
+        yield
+    except (OSError, ValueError, RuntimeError) as exc:
         raise MemoryStateError(
             "The dataset cannot be read: it is incomplete or damaged.",
             hint="Whoever publishes it can push it anew.",

@@ -19,7 +19,14 @@ from funes_ls.indexer.catalog import Session
 from funes_ls.indexer.chunk import chunk_id
 from funes_ls.indexer.dataset import Dataset
 from funes_ls.indexer.memory import Memory, MemoryView
-from funes_ls.indexer.memory_pinned import Pinned, open_pinned, tamed, tamed_rows, with_told
+from funes_ls.indexer.memory_pinned import (
+    Pinned,
+    open_pinned,
+    tamed,
+    tamed_rows,
+    told_if_damaged,
+    with_told,
+)
 from funes_ls.indexer.model import Chunk
 from funes_ls.indexer.redaction import record
 
@@ -59,10 +66,11 @@ def shares_rows(view: MemoryView, source: Dataset) -> bool:
     """Return whether a row of another memory is one of these, or there are none here."""
     if not (view.embedded_count() or view.catalog.pending_count()):
         return True
-    for batch in source.scan(["id"]):
-        ids = batch.column("id").to_pylist()
-        if _known(view, [id_ for id_ in ids if id_]):
-            return True
+    with told_if_damaged():
+        for batch in source.scan(["id"]):
+            ids = batch.column("id").to_pylist()
+            if _known(view, [id_ for id_ in ids if id_]):
+                return True
     return False
 
 

@@ -13,6 +13,8 @@ from funes_ls.indexer.errors import FunesError, MemoryStateError
 
 Answer = TypeVar("Answer")
 _TYPE = "dataset"
+#: What lies beside a memory, or in a repository that holds nothing yet.
+_USUAL = ("README.md", ".gitattributes", ".gitignore", "LICENSE")
 _BRANCH = "main"
 #: Limit for questions that have a short answer.
 _ASK_S = 15.0
@@ -59,7 +61,13 @@ class HubRemote:
             private=private,
             version=newest_version(files, dataset),
             has_card="README.md" in files,
+            has_others=any(self._is_other(name) for name in files),
         )
+
+    def _is_other(self, name: str) -> bool:
+        inside = name.removeprefix(self._spec.inside(""))
+        own = inside.startswith(f"{DATASET}/") or inside == SESSIONS
+        return name.startswith(self._spec.inside("")) and not own and inside not in _USUAL
 
     def fetched(self, head: Head, *, progress: Progress | None = None) -> Path:
         """Return the snapshot of a head in the standard cache; see `Remote`."""

@@ -173,7 +173,7 @@ class _Push:
         self.answer.waiting = waiting_rows(self.view, chosen)
         self.answer.chunks = known.rows
         is_dry = self.request.dry_run
-        is_strange = bool(known.ids and fresh.offsets and not fresh.shared)
+        is_strange = bool(fresh.offsets and not fresh.shared and (known.ids or head.has_others))
         if is_strange and not is_dry and not is_meant(self.spec.text):
             self.answer.state = "declined"
             return self.answer

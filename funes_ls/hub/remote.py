@@ -32,6 +32,7 @@ class Head(Struct, frozen=True, kw_only=True):
         version: Of the dataset, None without one. Others may have written into what was fetched,
             so that the newest version on disk need not be this one.
         has_card: Whether there is a README.
+        has_others: Whether there are files of another kind where the memory would be.
     """
 
     revision: str
@@ -39,6 +40,7 @@ class Head(Struct, frozen=True, kw_only=True):
     private: bool | None = None
     version: int | None = None
     has_card: bool = False
+    has_others: bool = False
 
 
 class Change(Struct, frozen=True, kw_only=True):

@@ -173,6 +173,20 @@ def test_a_memory_that_shares_nothing_is_asked_about(
     assert [row["session_id"] for row in found[:4]] == ["other"] * 4
 
 
+def test_a_dataset_of_another_kind_is_asked_about(
+    hub: FakeHub, own_home: Path, tmp_path: Path
+) -> None:
+    write(trace(own_home), talk("s1", 1))
+    index()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "prices.csv").write_text("a,b\n", encoding="ascii")
+    hub.upload(NAME, tmp_path / "data")
+    ran = push_ran()
+    assert ran.code == 2 and "--yes" in ran.err
+    assert hub.asked("POST") == hub.asked("PUT") == []
+    assert push("--yes")["chunks"] == 1
+
+
 @pytest.mark.parametrize("without", [(), published.LATER])
 def test_what_the_reference_published_is_added_to(
     hub: FakeHub, own_home: Path, tmp_path: Path, encode: Encode, without: tuple[str, ...]
