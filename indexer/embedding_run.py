@@ -122,7 +122,7 @@ class Graph(Struct, frozen=True, kw_only=True):
         inner: Any = model.model
         outputs = {one.name: len(one.shape or ()) for one in inner.model.get_outputs()}
         whole = card.output or next(iter(outputs))
-        if card.pooling != "none":
+        if card.pooling != "none" and outputs.get(whole) != 2:
             tokens = whole
         else:
             tokens = next((name for name in _TOKEN_OUTPUTS if outputs.get(name) == 3), "")
@@ -168,7 +168,7 @@ class Graph(Struct, frozen=True, kw_only=True):
     def _pooled(self, output: Any, encoding: Any) -> "Vectors":
         import numpy as np
 
-        if self.pooling == "none":
+        if self.pooling == "none" or output.ndim == 2:  # some exports of a model pool already
             vector = output[0]
         elif self.pooling == "cls":
             vector = output[0, 0]

@@ -52,6 +52,7 @@ _DOTTED = re.compile(
 _SCRIPT = re.compile(r"^(?:\+\+|--)|\bthis\.|\)\)|\}\)|\]\[|\|\||&&|^![01]\b|=>|\.\w+\(|^\[\w+=")
 #: Words and a number, as things are named.
 _CONSTANT = re.compile(r"^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+){2,}$")
+_OF_NAME = re.compile(r"^(?:[A-Za-z][a-z]{0,13}\d{0,3}|\d{1,6})$")
 _NUMBERED = re.compile(r"^[a-z]+(?:[-_.][a-z]+)*[-_.]v?\d{1,4}$")
 _PATH = re.compile(r"^(?:~|\.{1,2}|[A-Za-z]:)?/[\w.@ +~-]+(?:/|$)|^[\w.-]+(?:/[\w.@-]+)+\.\w{1,6}$")
 #: How a path of a file goes on that no value in Base64 does.
@@ -161,6 +162,11 @@ def is_placeholder(value: str) -> bool:
         or _is_filler(value)
         or (rest.startswith("/") and _PATH.match(rest) is not None and not _mixed(rest))
     )
+
+
+def is_name(value: str) -> bool:
+    """Return whether a value is words and numbers joined by dashes, as folders are named."""
+    return all(map(_OF_NAME.match, re.split("[-_]+", value.strip("-_"))))
 
 
 def is_random(value: str, *, least: int = 8) -> bool:

@@ -267,6 +267,8 @@ def _is_secret(value: str, before: str, rule: str, *, encoded: bool) -> bool:
     trimmed = value.rstrip(").,;:]}\"'")
     if rule in _BY_KEY:
         return judge.is_secret_of(trimmed, "secret: " if encoded else before)
+    if rule == "funes.prefixed" and judge.is_name(trimmed):
+        return False
     if rule in _BY_CHANCE:
         return judge.is_random(value.rstrip(").,;:]}"), least=10 if rule in _TOLD else 12)
     if rule == "funes.near":

@@ -48,3 +48,13 @@ def test_no_rule_of_ours_is_taken_for_one_that_finds_names(redactor: Redactor) -
     assert len(own_rules()) > 40
     assert [rule for rule in own_rules() if redactor.is_name(rule)] == []
     assert redactor.is_name("betterleaks.x-account-name")
+
+
+@pytest.mark.parametrize("word", ["test", "prod", "live", "api", "admin", "token", "secret", "key"])
+@pytest.mark.parametrize("joint", ["-", "_"])
+def test_folders_named_by_many_words_stay(redactor: Redactor, word: str, joint: str) -> None:
+    name = joint.join(
+        ["app2", word, "names", "of", "homes", "that", "stay0", "home", "Web", "2026"]
+    )
+    for text in (name, f"/srv/{name}/src/main.py", f"cd ~/-home-dev-{name} && make", f"[{name}]"):
+        assert redactor.text(text).text == text
