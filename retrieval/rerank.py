@@ -13,7 +13,7 @@ Scores = NDArray[np.float64]
 
 #: Names of what may reorder the best candidates; the others are those there are.
 OFF, LATE = "off", "late"
-#: Share of the words' nearness in what becomes of a score.
+#: Share of the words' nearness in what becomes of a score; docs/performance.md has others.
 LATE_WEIGHT = 0.2
 
 

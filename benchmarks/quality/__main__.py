@@ -25,7 +25,7 @@ from benchmarks.quality.intervals import differences, differences_table
 from benchmarks.quality.measures import COLUMNS, Labelled, means, of_json
 from benchmarks.quality.sample_memory import ASKED_AT_US, make_memory, model_dir
 from benchmarks.quality.stages import STAGES, stages_of
-from funes_ls.indexer.settings import load_settings
+from funes_ls.indexer.settings import Settings, load_settings
 from funes_ls.memories import KeptOpen
 
 SHIPPED = "shipped"
@@ -79,7 +79,7 @@ def below_floor(found: runs.Run) -> list[str]:
 def _measured(args: argparse.Namespace, stack: ExitStack) -> tuple[runs.Run, list[Labelled]]:
     stages = stages_of(args.stages.split(",") if args.stages else ())
     if args.questions:
-        settings, _ = load_settings(os.environ)
+        settings, _ = load_settings(os.environ, overrides={"rerank": args.rerank})
         questions = load_questions(args.questions)
         memories = {"": KeptOpen(settings)}
         about, at_us = args.questions.name, None
@@ -106,7 +106,8 @@ def _measured(args: argparse.Namespace, stack: ExitStack) -> tuple[runs.Run, lis
             ]
             about, at_us = args.locomo.name, None
         else:
-            memories = {"": KeptOpen(make_memory(folder, model=model))}
+            rerank = args.rerank or Settings.rerank
+            memories = {"": KeptOpen(make_memory(folder, model=model, rerank=rerank))}
             questions, about, at_us = load_questions(), SHIPPED, ASKED_AT_US
     for memory in memories.values():
         stack.callback(memory.close)
@@ -135,6 +136,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--stages", help=f"some of: {', '.join(STAGES)}".replace(", ", ","))
     parser.add_argument("--limit", type=int, help="samples of a LoCoMo-shaped file")
     parser.add_argument("--model", type=Path, help="the model's directory")
+    parser.add_argument(
+        "--rerank",
+        choices=("late", "off"),
+        help="of the shipped set and --questions, whose memory must keep what it takes",
+    )
     parser.add_argument("--save", type=Path, help="write the run, to compare it")
     parser.add_argument("--check", action="store_true", help="fail below the floor")
     return parser.parse_args()

@@ -27,7 +27,12 @@ def scripts() -> list[Script]:
 
 
 def make_memory(
-    home: Path, *, model: Path | None, without: Iterable[str] = (), redaction: str = "off"
+    home: Path,
+    *,
+    model: Path | None,
+    without: Iterable[str] = (),
+    redaction: str = "off",
+    rerank: str = Settings.rerank,
 ) -> Settings:
     """Index the sessions into a home of their own and return its settings.
 
@@ -36,12 +41,17 @@ def make_memory(
         model: Directory of the embedding model; None leaves the memory words-only.
         without: Projects to leave out.
         redaction: As in the settings; the sessions hold no secrets, and rules take a second.
+        rerank: As in the settings.
     """
     kept = [script for script in scripts() if script.head["project"] not in set(without)]
     traces = home / "traces"
     write_sessions(kept, traces)
     settings = Settings(
-        home=home, redaction=redaction, model=str(model) if model else "auto", watch=False
+        home=home,
+        redaction=redaction,
+        rerank=rerank,
+        model=str(model) if model else "auto",
+        watch=False,
     )
     env = {**os.environ, "HOME": str(traces)}
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "PI_CODING_AGENT_DIR", "HERMES_HOME"):

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from funes_ls.indexer.catalog import Session
 from funes_ls.indexer.embedding_tokens import DIRECTIONS, Basis, Sample, max_sims, unpacked
 from funes_ls.indexer.forget import forget_steps
 from funes_ls.indexer.memory import Memory
@@ -19,6 +20,7 @@ from funes_ls.indexer.purge import purge
 from funes_ls.indexer.token_work import Backfill, TokenWork
 from tests.indexer.living import SmallEmbedder, living, until
 from tests.indexer.making import row, rows, writing
+from tests.indexer.test_scrub import StandIn, scrub_in
 from tests.leftovers import traces_of
 from tests.sessions import record, write
 from tests.token_model import DIM, WordEmbedder
@@ -222,10 +224,12 @@ def word() -> str:
     return "Qz" + "".join(secrets.choice(string.ascii_lowercase) for _ in range(12))
 
 
-@pytest.mark.parametrize("way", ["forget", "remove and purge"])
+@pytest.mark.parametrize("way", ["forget", "remove and purge", "scrub"])
 def test_no_byte_of_what_leaves_is_left(tmp_path: Path, word: str, way: str) -> None:
+    word = f"sesame-{word}{word}"  # what the stand-in for a scanner finds
     told = [row(seq, f"the {word} is number{seq}", session="s9") for seq in range(5)]
     with writing(tmp_path) as memory:
+        memory.catalog.put_session(Session(session_id="s9", chunks=5))
         embed(memory, [*TALK, *told], tokens=True)
         found = memory.tokens([one.id for one in told], [one.text for one in told])
         assert found is not None
@@ -237,12 +241,15 @@ def test_no_byte_of_what_leaves_is_left(tmp_path: Path, word: str, way: str) -> 
         if way == "forget":
             for _ in forget_steps(memory, tmp_path, ["s9"], told=lambda *_: None):
                 pass
+        elif way == "scrub":
+            assert scrub_in(memory, tmp_path, StandIn()).pure
         else:
             memory.remove([one.id for one in told])
             memory.commit_words()
             assert purge(memory, tmp_path, told=lambda *_: None)
         assert kept(memory, TALK) == ids(TALK)
-    assert list(traces_of(tmp_path, word, *ids(told))) == []
+    leaving = () if way == "scrub" else ids(told)
+    assert list(traces_of(tmp_path, word, *leaving)) == []
     for file in _files(tmp_path):
         data = file.read_bytes()
         assert not [one for one in theirs if one in data], file
