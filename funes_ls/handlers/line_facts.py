@@ -28,6 +28,8 @@ _MOST_KEPT = 50
 _QUIET_S = 0.7
 #: What was told is asked again after so long.
 _LONGEST_S = 300.0
+#: Of so many sessions it is known when they last changed.
+_MOST_CHANGES = 10_000
 
 Turn = Mapping[str, Any]
 Lines = Mapping[str, Any]
@@ -65,6 +67,9 @@ class LineFacts:
         self._ls = ls
         self.outlines = Outlines()
         self._looking: set[str] = set()
+        #: Generation at which a session last changed, and at which any of them may have.
+        self._changed: dict[str, int] = {}
+        self._all_changed = 0
         self._kept: OrderedDict[str, tuple[State, int, asyncio.Task[Table | None]]] = OrderedDict()
 
     def state(self, uri: str) -> State:
@@ -93,10 +98,15 @@ class LineFacts:
         """
         state = self.asked(uri)
         self.check(uri, state)
-        told = self.told(uri, line)
-        if told is not None:
-            table, then = told
-            return claim_of(table.lines, list(table.turns.values()), then)
+        placed = self._placed(uri, line)
+        if placed is not None:
+            table, then = placed
+            claim = claim_of(table.lines, list(table.turns.values()), then)
+            if table.generation == self._ls.generation:
+                return claim
+            if claim is not None and self._stands(table, claim[1]):
+                self._look_soon(uri)
+                return claim
         answer = await self._blame(uri, state, lines=(line, line))
         self.check(uri, state)
         self._look_soon(uri)
@@ -107,9 +117,32 @@ class LineFacts:
 
         What is typed elsewhere changes nothing about who wrote a line.
         """
+        placed = self._placed(uri, line)
+        is_new = placed is not None and placed[0].generation == self._ls.generation
+        return placed if is_new else None
+
+    def heard(self, generation: int, sessions: Sequence[str]) -> None:
+        """Hear which sessions have changed in the memory; none named: any of them may have."""
+        if not sessions or len(self._changed) + len(sessions) > _MOST_CHANGES:
+            self._changed.clear()
+            self._all_changed = generation
+        else:
+            self._changed.update(dict.fromkeys(sessions, generation))
+
+    def _stands(self, table: Table, turn: Turn) -> bool:
+        """Return whether an older answer may be told once more while it is asked again.
+
+        While a history is indexed the memory changes all the time. What it said of a session is
+        true as long as that one stays as it was; that another wrote the same line after it is
+        known at the next look.
+        """
+        changed = self._changed.get(turn["session_id"], self._all_changed)
+        return table.generation >= max(changed, self._all_changed)
+
+    def _placed(self, uri: str, line: int) -> tuple[Table, int] | None:
         kept = self._kept.get(uri)
         table = _result(kept[2]) if kept and kept[2].done() else None
-        if table is None or not table.is_good or table.generation != self._ls.generation:
+        if table is None or not table.is_good:
             return None
         document = self.state(uri).document
         if document is None or table.state.document is not document:

@@ -102,6 +102,7 @@ def _progressed(ls: "Front", news: Any) -> None:
 
 def _did_index(ls: "Front", news: Any) -> None:
     ls.generation = max(ls.generation, int(news.get("generation", 0)))
+    ls.lines.heard(ls.generation, news.get("sessions") or ())
     ls.protocol.notify("funes/didIndex", news)
     for hear in ls.on_index:
         hear()
