@@ -39,7 +39,7 @@ def draw(home: Path, *, seed: int) -> Drawn:
         files = sorted({path for one in sessions for path in memory.catalog.files(one)})
     chance.shuffle(files)
     return Drawn(
-        questions=_questions([text for _, _, text in rows], chance),
+        questions=questions_of([text for _, _, text in rows], chance),
         places=tuple(Place(session_id=session, turn_uuid=turn) for session, turn, _ in rows),
         files=tuple(path for path in files if path.startswith("/"))[:400],
     )
@@ -61,7 +61,7 @@ def _some_rows(batches: Iterator[object], chance: random.Random) -> list[tuple[s
     return kept
 
 
-def _questions(texts: list[str], chance: random.Random) -> Iterator[str]:
+def questions_of(texts: list[str], chance: random.Random) -> Iterator[str]:
     """Yield a run of words, scattered words, and words in a sentence, in turn; none twice."""
     asked: set[str] = set()
     for number, text in enumerate(texts):
