@@ -101,11 +101,10 @@ _STRONG_KEY = re.compile(
     | key[_-]?base | [_.-]pat | (?-i:[a-z]Pat) ){_TAIL}"""
 )
 _PRIVATE_KEY = re.compile(rf"(?ix)(?:private[_ .-]?key|secret[_ .-]?key|_pk|mnemonic){_TAIL}")
-#: The name that stands last in a text, however far before its end.
-_LAST_NAME = re.compile(
-    r"(?i)([\w.-]*(?:password|passwd|passphrase|secret|token|key|credential|pat|_pass)[\w.-]*)"
-    r"(?!.*(?:password|passwd|passphrase|secret|token|key|credential|pat|_pass))",
-    re.DOTALL,
+#: A name; the one that stands last in a text counts, however far before its end.
+_NAME = re.compile(
+    r"(?i)(?<![\w.-])[\w.-]*?"
+    r"(?:password|passwd|passphrase|secret|token|key|credential|pat|_pass)[\w.-]*"
 )
 #: A tag of a markup, and what stands before a quoted value.
 _TAG = re.compile(r"</?\w+>")
@@ -193,14 +192,16 @@ def is_secret_of(value: str, before: str) -> bool:
         value: As found.
         before: Some text before it, ending with what names the value.
     """
+    is_text = _IS_TEXT.search(before) is not None
+    if not is_text and value[:2] != "0x" and value[-1:] != "!" and _is_of_code(value):
+        return False  # most of what is found, and sooner told than all that follows
     if is_placeholder(value) or _NOT_SECRET_KEY.search(before):
         return False
-    is_text = _IS_TEXT.search(before) is not None
     if (is_text or value.endswith("!")) and _PASSWORD_KEY.search(before) and is_written(value):
         return True
     if value.startswith("0x"):
         return _is_private(value, before)
-    if _is_code(value) or (_SCRIPT.search(value) and not is_text):
+    if _is_code(value) if is_text else _is_of_code(value):
         return False
     strong = _STRONG_KEY.search(before) is not None
     if _UUID.match(value):
@@ -239,10 +240,10 @@ def is_near(value: str, before: str) -> bool:
         value: As found.
         before: Some text before it, with the name.
     """
-    found = _LAST_NAME.search(before := _TAG.sub("<>", before))
-    if found is None or _NOT_SECRET_KEY.search(found[1]) or is_placeholder(value):
+    names = list(_NAME.finditer(before := _TAG.sub("<>", before)))
+    if not names or _NOT_SECRET_KEY.search(names[-1][0]) or is_placeholder(value):
         return False
-    name, gap = found[1].rpartition(".")[2], before[found.end() :]
+    name, gap = names[-1][0].rpartition(".")[2], before[names[-1].end() :]
     is_text = name.isupper() or _ASSIGNED.search(gap) is not None
     if is_text and _PASSWORD_KEY.search(name) and is_written(value):
         return True
@@ -292,6 +293,11 @@ def is_token(value: str) -> bool:
 
 def _is_code(value: str) -> bool:
     return any(form.match(value) for form in (_EXPRESSION, _DOTTED, _NUMBERED, _CONSTANT))
+
+
+def _is_of_code(value: str) -> bool:
+    """Return whether a value that no quotes stand around is code."""
+    return _is_code(value) or _SCRIPT.search(value) is not None
 
 
 def _as_password(value: str) -> bool:

@@ -11,6 +11,7 @@ import string
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
+from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from funes_ls.indexer.redaction.judge import MARK
 
 _RULES = Path(__file__).resolve().parents[1] / "rules"
 _ENGINE = "kingfisher-secret-scanner"
+#: So many texts without secrets are known again: sessions tell many of them more than once.
+_MOST_KNOWN = 30_000
 #: Rounds until nothing more is found, and seconds for one look.
 _ROUNDS, _TIMEOUT_S = 8, 60.0
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -86,6 +89,7 @@ class Redactor:
         """Keep a scanner that is ready."""
         self._scanner = scanner
         self.stamp = stamp
+        self._clean_texts: set[bytes] = set()  # hashes of texts without secrets
 
     @classmethod
     def load(cls, cache_dir: Path) -> "Redactor":
@@ -132,12 +136,25 @@ class Redactor:
         """
         if len(text) < 6:
             return Redacted(text, {})
-        current, counts = text, Counter[str]()
+        known = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        if known in self._clean_texts:
+            return Redacted(text, {})
+        done = self._settled(text)
+        if done.text is text:
+            if len(self._clean_texts) >= _MOST_KNOWN:
+                self._clean_texts.clear()
+            self._clean_texts.add(known)
+        return done
+
+    def _settled(self, text: str) -> Redacted:
+        """Return a text in which nothing more is found."""
+        current, counts = text, dict[str, int]()
         for _ in range(_ROUNDS):
-            spans = _merged(self._spans(current))
-            if not spans:
-                return Redacted(current, dict(counts))
-            counts.update(rule for _, _, rule in spans)
+            spans = self._spans(current)
+            if not (spans and (spans := _merged(spans))):
+                return Redacted(current, counts)
+            for _, _, rule in spans:
+                counts[rule] = counts.get(rule, 0) + 1
             current = _without(current, spans)
         return Redacted(MARK, {**counts, "funes.unsettled": 1})  # rather nothing than a secret
 
@@ -181,27 +198,27 @@ class Redactor:
         counts.update(done.counts)
         return done.text
 
-    def _spans(self, text: str) -> Iterator[Span]:
-        yield from keys.blocks(text)
-        yield from self._scanned(text)
+    def _spans(self, text: str) -> list[Span]:
+        found = [*keys.blocks(text), *self._scanned(text)]
         plain = views.plain(text)
         if plain is not None:
-            for start, end, rule in self._scanned(plain.text):
-                yield (*plain.origin(start, end), rule)
+            found += [(*plain.origin(a, b), rule) for a, b, rule in self._scanned(plain.text)]
         for view in views.joined(text if plain is None else plain.text):
             for start, end, rule in self._scanned(view.text):
                 start, end = view.origin(start, end)
-                yield (*((start, end) if plain is None else plain.origin(start, end)), rule)
+                found.append((*((start, end) if plain is None else plain.origin(start, end)), rule))
+        return found
 
-    def _scanned(self, text: str) -> Iterator[Span]:
-        """Yield what the scanner finds and what is judged a secret, in places of characters."""
+    def _scanned(self, text: str) -> Iterable[Span]:
+        """Return what the scanner finds and what is judged a secret, in places of characters."""
         body = _scannable(text)
         try:
             found = self._scanner.scan(body, timeout=_TIMEOUT_S)
         except Exception as exc:
             raise ScannerError(f"It failed over a text ({type(exc).__name__}).") from None
-        if not found:
-            return
+        return self._judged(text, body, found) if found else ()
+
+    def _judged(self, text: str, body: bytes, found: Iterable[Any]) -> Iterator[Span]:
         places = None if len(body) == len(text) else _places(body, found)
         for one in found:
             start, end = one.location["start_offset"], one.location["end_offset"]

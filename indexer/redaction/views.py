@@ -18,8 +18,7 @@ _ESCAPES = re.compile(
     r"|(?<=&)(?:quot|apos|amp|#34|#39|#x27);|(?<=%)(?:3[ADad]|2[267BbFf]|40)"
     r"|(?<=[\x00\u200b\ufeff\u00ad]))"
 )
-#: With which they begin, beside what is no ASCII.
-_BEGINNINGS = "\\\x1b\x00&%"
+_PARTED = re.compile(f"({_ESCAPES.pattern})")
 _SPACES = {"n": "\n", "r": "\r", "t": "\t"}
 _ENTITIES = {"&quot;": '"', "&#34;": '"', "&apos;": "'", "&#39;": "'", "&#x27;": "'", "&amp;": "&"}
 #: A wrapped line, or two strings put together. Which of them part a token is looked at afterwards.
@@ -39,6 +38,7 @@ _KNOWN = re.compile(
     r"(?:\b|_)(?:gh[pousr]_|github_pat_|gl[a-z]{2,5}-|sk[-_]|[rp]k_|xox[a-z]-|xapp-|hf_|npm_|pypi-"
     r"|AKIA|ASIA|AIza|SG\.|ya29\.|eyJ|hv[sb]\.|dop_v1_|shp[a-z]{2}_)[\w.-]*$"
 )
+_MARKED = re.compile(r"[_.-]|A[KIS]I|eyJ")
 #: Shortest piece before a join, widest text around one, most joins looked at together.
 _LEAST, _AROUND = 6, 400
 #: No name before a `=` is so long.
@@ -102,10 +102,22 @@ class View:
 
 def plain(text: str) -> View | None:
     """Return the text without colours and escapes; None where it has none."""
-    if text.isascii() and not any(char in text for char in _BEGINNINGS):
-        return None  # looking for each is quicker than looking for all of them
-    shown, count = _ESCAPES.subn(lambda found: _meant(found[0]), text)
-    return View(shown, lambda: _escapes(text)) if count else None
+    if not _may_have_escapes(text):
+        return None
+    parts = _PARTED.split(text)
+    if len(parts) == 1:
+        return None
+    parts[1::2] = map(_meant, parts[1::2])  # quicker than a call for each
+    return View("".join(parts), lambda: _escapes(text))
+
+
+def _may_have_escapes(text: str) -> bool:
+    """Return whether there is what one begins with: each looked for is quicker than all at once."""
+    if "\\" in text or "%" in text or "&" in text or "\x1b" in text or "\x00" in text:
+        return True
+    if text.isascii():
+        return False
+    return "\u200b" in text or "\ufeff" in text or "\u00ad" in text
 
 
 def _escapes(text: str) -> Iterator[Piece]:
@@ -159,20 +171,28 @@ def _window(text: str, joins: list[Piece]) -> View:
 
 def _parts_a_token(text: str, start: int, end: int) -> bool:
     """Return whether both sides look like halves of one value."""
-    before = _RUN_BACK.match(text[max(0, start - 120) : start][::-1])
     after = _RUN_AFTER.match(text, end, end + 120)
-    left = before[0][::-1] if before else ""
     right = after[0] if after else ""
-    if len(left) < _LEAST or len(right) < 4:
+    if len(right) < 4:
+        return False
+    is_dense = _is_dense(right)
+    if not (is_dense or right.isalnum()):
+        return False
+    before = _RUN_BACK.match(text[max(0, start - 120) : start][::-1])
+    left = before[0][::-1] if before else ""
+    if len(left) < _LEAST:
+        return False
+    if not (is_dense and _is_dense(left)) and not _is_known(left):
         return False
     name, parted, _ = right.rstrip("=").partition("=")
     if parted and (len(name) < _NAME or not _is_dense(name)):
         return False  # a name, and not the rest of a value
-    if text[end + len(right) : end + len(right) + 1] in (":", "("):
-        return False
-    if _KNOWN.search(left):
-        return right.isalnum() or _is_dense(right)
-    return _is_dense(left) and _is_dense(right)
+    return text[end + len(right) : end + len(right) + 1] not in (":", "(")
+
+
+def _is_known(run: str) -> bool:
+    """Return whether a token that tells what it is ends there; few runs have signs of one."""
+    return _MARKED.search(run) is not None and _KNOWN.search(run) is not None
 
 
 def _is_dense(run: str) -> bool:
