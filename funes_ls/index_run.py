@@ -292,7 +292,7 @@ def _vectors(
             report=vectors,
             progress=progress,
             budget_s=None if unlimited else settings.budget_s,
-            tokens=settings.rerank == "late",
+            tokens=settings.keeps_tokens,
         )
         report.embedded = vectors.embedded
         if vectors.seconds > 0:

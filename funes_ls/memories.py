@@ -24,10 +24,12 @@ from funes_ls.indexer.memory import (
 )
 from funes_ls.indexer.memory_pinned import open_pinned
 from funes_ls.indexer.settings import Settings
+from funes_ls.models.cross_encoder import KeptReranker, load_reranker
 
 if TYPE_CHECKING:
     from funes_ls.indexer.embedding import Embedder
     from funes_ls.indexer.memory_held import Moved
+    from funes_ls.retrieval.cross import PairModel
 
 _log = logging.getLogger(__name__)
 
@@ -90,6 +92,14 @@ class Memories(Protocol):
 
     def embedder(self, memory: Memory) -> "Embedder | None":
         """Return the model a memory's vectors are of; None when it has none or it is not here."""
+        ...
+
+    def pair_model(self) -> "PairModel":
+        """Return the cross-encoder that is installed.
+
+        Raises:
+            BackendError: there is none, or it cannot be used.
+        """
         ...
 
     @property
@@ -194,6 +204,10 @@ class OpenEachTime:
         """Return the model of a memory's vectors; see `Memories`."""
         return _embedder(self.settings, memory)
 
+    def pair_model(self) -> "PairModel":
+        """Return the cross-encoder; see `Memories`."""
+        return _pair_model(self.settings)
+
     @property
     def is_whole(self) -> bool:
         """Return False: each answer opens what it needs."""
@@ -236,6 +250,7 @@ class KeptOpen:
         self._loading = threading.Lock()
         self._models: dict[str, Embedder] = {}
         self._failed_at: dict[str, float] = {}
+        self._pairs = KeptReranker()
         self._early_lock = threading.Lock()
         self._early: _Kept | None = None
         self._is_early = False
@@ -324,6 +339,10 @@ class KeptOpen:
                 else:
                     self._models[stamp] = found
             return self._models.get(stamp)
+
+    def pair_model(self) -> "PairModel":
+        """Return the cross-encoder, kept until nobody has needed it for a while."""
+        return self._pairs.get(lambda: _pair_model(self.settings))
 
     @property
     def is_whole(self) -> bool:
@@ -431,6 +450,7 @@ class KeptOpen:
         for watch in list(self._watches.values()):
             watch.look_ahead()
         now = time.monotonic()
+        self._pairs.drop_idle()
         with self._lock:
             for path, kept in list(self._kept.items()):
                 if path != self.settings.memory_dir and now - kept.used_at >= _IDLE_S:
@@ -532,3 +552,7 @@ def _embedder(settings: Settings, memory: Memory) -> "Embedder | None":
     except BackendError as exc:
         _log.info("the model %s is not at hand (%s)", state.stamp, exc.kind)
         return None
+
+
+def _pair_model(settings: Settings) -> "PairModel":
+    return load_reranker(settings.models_dir, threads=settings.threads)

@@ -84,7 +84,7 @@ def _plain(value: object) -> object:
     """Return a struct as dicts and lists."""
     import msgspec
 
-    return msgspec.to_builtins(value)
+    return msgspec.to_builtins(value, enc_hook=str)  # a path is no JSON
 
 
 def safe(text: str) -> str:

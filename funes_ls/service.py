@@ -39,6 +39,7 @@ from funes_ls.protocol import (
     session_filters,
 )
 from funes_ls.remote_status import RemoteState, known_names, remote_infos, remote_state
+from funes_ls.reranking import reranker_of
 from funes_ls.retrieval.answers import (
     GetAnswer,
     IsCancelled,
@@ -176,7 +177,10 @@ def recall_staged(
     with memories.reading(request.memory_name, whole=True, origin=origin) as memory:
         embedder = memories.embedder(memory)
         request = replace(request, memory_name=origin.name)
-        for answer in search(request, memory, embedder, now_us=now_us(), cancelled=cancelled):
+        reranker = reranker_of(request, memory, memories, cancelled)
+        for answer in search(
+            request, memory, embedder, now_us=now_us(), cancelled=cancelled, reranker=reranker
+        ):
             yield _noted(answer, origin)
 
 
@@ -189,7 +193,7 @@ def _told(
     answers: Iterator[RecallAnswer], on_words: Callable[[RecallAnswer], None]
 ) -> Iterator[RecallAnswer]:
     for answer in answers:
-        if answer.legs["vector"] == "pending":
+        if "pending" in answer.legs.values():
             on_words(answer)
         yield answer
 
@@ -266,12 +270,14 @@ def _whole(
         embedder = memories.embedder(memory)
         if models and embedder is not None:
             embedder = models.get(embedder.stamp, embedder)
+        alone = models is None  # reading what several memories have would take too long
         found = search(
             replace(request, memory_name=origin.name),
             memory,
             embedder,
             now_us=now_us(),
             cancelled=cancelled,
+            reranker=reranker_of(request, memory, memories, cancelled) if alone else None,
         )
     return _noted(found, origin)
 

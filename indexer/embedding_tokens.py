@@ -1,8 +1,9 @@
 """Token vectors: what each word of a text means within it, small enough to be kept.
 
-A model gives one vector for each token on its way to that of the whole text. They are turned onto
-the few directions in which those of a memory differ most, one byte a number. A question is compared
-with them word by word (`max_sims`), which tells passages apart that are equally near as a whole.
+A model gives one vector for each token on its way to that of the whole text. What all of a memory
+have in common is taken off them, and they are turned onto the few directions in which they differ
+most, one byte a number. A question is compared with them word by word (`max_sims`), which tells
+passages apart that are equally near as a whole.
 """
 
 import zlib
@@ -94,17 +95,20 @@ class Basis(Struct, frozen=True, kw_only=True):
 
     Attributes:
         stamp: Model of the token vectors.
+        centre: (token_dim,) float32, the mean of those it was fitted on: words of every text
+            share it, and it tells none from another.
         matrix: (token_dim, DIRECTIONS) float32, orthonormal columns.
         texts: How many texts it was fitted on.
     """
 
     stamp: str
+    centre: Any
     matrix: Any
     texts: int
 
     def turned(self, tokens: "Vectors") -> "Vectors":
         """Return (n, DIRECTIONS) float32 of length one."""
-        return _unit(tokens @ self.matrix)
+        return _unit((tokens - self.centre) @ self.matrix)
 
     def packed(self, tokens: "Vectors") -> bytes:
         """Return tokens as they are kept, DIRECTIONS bytes each."""
@@ -146,9 +150,11 @@ class Sample:
         rows = np.concatenate(self._kept).astype(np.float32)
         if len(rows) < DIRECTIONS or rows.shape[1] < DIRECTIONS:
             return None
+        centre = rows.mean(axis=0)
+        rows = _unit(rows - centre)
         _, directions = np.linalg.eigh(rows.T @ rows)  # in ascending order
         matrix = np.ascontiguousarray(directions[:, ::-1][:, :DIRECTIONS], dtype=np.float32)
-        return Basis(stamp=stamp, matrix=matrix, texts=len(self._kept))
+        return Basis(stamp=stamp, centre=centre, matrix=matrix, texts=len(self._kept))
 
 
 def unpacked(kept: bytes) -> "Packed":

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 TOKENS = "tokens.db"
-_FORMAT = 1
+_FORMAT = 2
 _MANY = 500
 _PAGE = 5_000
 _BUSY_MS = 2_000
@@ -185,6 +185,7 @@ class TokenStore:
                 _put(db, "stamp", basis.stamp)
                 _put(db, "texts", basis.texts)
                 _put(db, "basis", np.asarray(basis.matrix, np.float32).tobytes())
+                _put(db, "centre", np.asarray(basis.centre, np.float32).tobytes())
                 _put(db, "chunks", 0)
                 _put(db, "size_bytes", 0)
                 _put(db, "whole", 0)
@@ -367,7 +368,8 @@ def _count(db: sqlite3.Connection, chunks: int, size_bytes: int) -> None:
 
 
 def _state(db: sqlite3.Connection) -> TokenState:
-    known = dict(db.execute("SELECT key, value FROM meta WHERE key != 'basis'").fetchall())
+    found = db.execute("SELECT key, value FROM meta WHERE key NOT IN ('basis', 'centre')")
+    known = dict(found.fetchall())
     return TokenState(
         chunks=int(known.get("chunks", 0)),
         size_bytes=int(known.get("size_bytes", 0)),
@@ -384,6 +386,7 @@ def _basis(db: sqlite3.Connection) -> Basis | None:
     numbers = np.frombuffer(known["basis"], dtype=np.float32)
     return Basis(
         stamp=str(known["stamp"]),
+        centre=np.frombuffer(known["centre"], dtype=np.float32),
         matrix=numbers.reshape(-1, DIRECTIONS),
         texts=int(known["texts"]),
     )

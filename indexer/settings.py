@@ -32,8 +32,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         vector_weight: Share of the vector leg in the mixed score, in 0..1; words get the rest.
         prior_tool_use: Factor on hits that are tool calls.
         prior_tool_result: Factor on hits that are tool results.
-        rerank: What reorders the best candidates: `off`, or `late`, for which vectors of the words
-            of each text are kept too.
+        rerank: What reorders the best candidates: `off`; `late`, for which vectors of the words
+            of each text are kept too; `cross`, a model that reads each with the question; `auto`,
+            that model where it was measured to help, else `late`.
         budget_s: Wall-clock seconds an unattended first index may embed before it asks.
         threads: Threads that embed.
         thinking: Whether thinking blocks are indexed.
@@ -57,7 +58,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     vector_weight: float = 0.65
     prior_tool_use: float = 0.9
     prior_tool_result: float = 0.8
-    rerank: str = "off"
+    rerank: str = "auto"
     budget_s: float = 60.0
     threads: int = 2
     thinking: bool = True
@@ -72,6 +73,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     def memory_dir(self) -> Path:
         """Return the directory of the local memory."""
         return self.home / "memory"
+
+    @property
+    def keeps_tokens(self) -> bool:
+        """Return whether vectors of the words of texts are kept, which `late` compares."""
+        return self.rerank in ("late", "auto")
 
     @property
     def models_dir(self) -> Path:
@@ -151,7 +157,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "idle_s": (0, 1e9),
     "mcp_tokens": (500, 50_000),
 }
-_CHOICES = {"redaction": ("on", "off"), "rerank": ("late", "off")}
+_CHOICES = {"redaction": ("on", "off"), "rerank": ("late", "cross", "auto", "off")}
 
 
 def load_settings(

@@ -7,6 +7,9 @@ from msgspec import Struct
 
 from funes_ls.retrieval.artefact import Artefact, Asked
 
+#: What may reorder the best candidates; see `RecallRequest.rerank`.
+OFF, LATE, CROSS, AUTO = "off", "late", "cross", "auto"
+
 #: Asked between stages; True means the asker has lost interest.
 IsCancelled = Callable[[], bool]
 
@@ -71,8 +74,8 @@ class RecallRequest(Struct, frozen=True, kw_only=True):
         vector_weight: Share of the vector leg in the mixed score, in 0..1.
         prior_tool_use: Factor on hits that are tool calls.
         prior_tool_result: Factor on hits that are tool answers.
-        rerank: What reorders the best candidates: `late` compares token vectors, where the memory
-            keeps some; `off`.
+        rerank: What reorders the best candidates: `late` or `auto` compares token vectors, where
+            the memory keeps some; `off`. Others are the asker's to pass.
         filter: Limits on hits.
         memory_name: How the memory was named by the asker; goes into each `get` command.
         scale: What scores are shares of, where several memories are asked; None for the best of
@@ -88,7 +91,7 @@ class RecallRequest(Struct, frozen=True, kw_only=True):
     vector_weight: float = 0.65
     prior_tool_use: float = 0.9
     prior_tool_result: float = 0.8
-    rerank: str = "off"
+    rerank: str = OFF
     filter: RecallFilter = RecallFilter()
     memory_name: str = "local"
     artefact: Artefact | None = None

@@ -18,7 +18,15 @@ from funes_ls.indexer.embedding_tokens import gives_tokens
 from funes_ls.indexer.errors import FunesError
 from funes_ls.indexer.memory import MemoryView
 from funes_ls.retrieval import bm25, vector
-from funes_ls.retrieval.answers import IsCancelled, RecallAnswer, RecallRequest, Scale, never
+from funes_ls.retrieval.answers import (
+    AUTO,
+    LATE,
+    IsCancelled,
+    RecallAnswer,
+    RecallRequest,
+    Scale,
+    never,
+)
 from funes_ls.retrieval.confidence import WEAK, confidence
 from funes_ls.retrieval.fuse import Leg, mix
 from funes_ls.retrieval.hits import hits_of
@@ -26,7 +34,7 @@ from funes_ls.retrieval.plan import Plan, plan
 from funes_ls.retrieval.preference import joined, lifted, opening
 from funes_ls.retrieval.query import MODEL_CHARS, shorten
 from funes_ls.retrieval.rank import ranked
-from funes_ls.retrieval.rerank import LATE, Late, Reranker
+from funes_ls.retrieval.rerank import Ahead, Late, Reranker
 from funes_ls.retrieval.revisits import with_revisits
 
 if TYPE_CHECKING:
@@ -145,7 +153,9 @@ def recall_staged(
     reranker: Reranker | None = None,
     words_first: bool = True,
 ) -> Generator[RecallAnswer, None, None]:
-    """Yield the answer of the words leg, then the whole one, both of one generation; see `recall`.
+    """Yield the answer of the words leg, then the whole one, all of one generation; see `recall`.
+
+    With a reranker that is slow the whole answer comes without it first.
 
     Args:
         request: The question.
@@ -168,6 +178,9 @@ def recall_staged(
             clock = _Clock(cancelled)
         question = encode(work, now, embedder)
         clock.lap("encode")
+        if words_first and reranker is not None and reranker.is_slow:
+            yield _answer(work, now, question, clock, Ahead(), words)
+            clock = _Clock(cancelled)
         yield _answer(work, now, question, clock, reranker, words)
 
 
@@ -202,7 +215,7 @@ def encode(work: Plan, memory: MemoryView, embedder: "Embedder | None") -> Quest
 def _encoded(work: Plan, memory: MemoryView, embedder: "Embedder") -> Question:
     """Return the question's vector, and those of its tokens where passages have theirs too."""
     text = shorten(work.meaning, MODEL_CHARS)
-    is_late = work.request.rerank == LATE and bool(memory.token_state().chunks)
+    is_late = work.request.rerank in (LATE, AUTO) and bool(memory.token_state().chunks)
     if is_late and gives_tokens(embedder):
         whole, tokens = embedder.encode_query_tokens(text)
         return Question(state="ran", vector=whole, tokens=tokens)
@@ -312,8 +325,8 @@ def _answer(
     return RecallAnswer(
         memory=work.request.memory_name,
         generation=memory.generation,
-        note=" ".join([*work.notes, *_leg_notes(memory, question, legs.states)]),
-        legs=legs.states,
+        note=" ".join([*work.notes, *_leg_notes(memory, question, legs.states), *_said(reranker)]),
+        legs={**legs.states, **_rerank_state(reranker)},
         hits=hits,
         timings_ms=clock.total(),
         asked=work.inquiry.asked if work.inquiry is not None else None,
@@ -361,6 +374,15 @@ def _leg_notes(memory: MemoryView, question: Question, states: dict[str, str]) -
         total = waiting + memory.embedded_count()
         notes.append(f"{waiting:,} of {total:,} chunks are found by words only so far.")
     return notes
+
+
+def _said(reranker: Reranker | None) -> list[str]:
+    return [reranker.note] if reranker is not None and reranker.note else []
+
+
+def _rerank_state(reranker: Reranker | None) -> dict[str, str]:
+    """Return how a reranker fared that people wait for."""
+    return {"rerank": reranker.state} if reranker is not None and reranker.state else {}
 
 
 class _Clock:

@@ -47,7 +47,7 @@ def build_tiny_model(target: Path, *, dim: int = 384, stamp: str = STAMP) -> Pat
     """Write a loadable model directory into `target` and return it."""
     target.mkdir(parents=True, exist_ok=True)
     onnx.save(_graph(dim), str(target / "model.onnx"))
-    _tokenizer().save(str(target / "tokenizer.json"), pretty=False)
+    word_tokenizer().save(str(target / "tokenizer.json"), pretty=False)
     _write(target / "tokenizer_config.json", {"model_max_length": MAX_TOKENS, "pad_token": "[PAD]"})
     _write(target / "config.json", {"pad_token_id": 0, "hidden_size": dim})
     card = {"format": 1, "name": stamp.rpartition("/")[2], "stamp": stamp, "dim": dim}
@@ -60,7 +60,7 @@ def _write(path: Path, value: dict[str, object]) -> None:
     path.write_text(json.dumps(value), encoding="utf-8")
 
 
-def _tokenizer() -> Tokenizer:
+def word_tokenizer() -> Tokenizer:
     tokenizer = Tokenizer(WordPiece(_vocab(), unk_token="[UNK]", max_input_chars_per_word=100_000))
     common = Regex(rf"\b(?:{'|'.join(_COMMON.split())})\b")
     tokenizer.normalizer = normalizers.Sequence(

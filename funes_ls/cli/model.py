@@ -21,8 +21,10 @@ def model(args: argparse.Namespace, settings: Settings) -> int:
 def _list(args: argparse.Namespace, settings: Settings) -> int:
     listed = models.list_models(settings.models_dir, setting=settings.model)
     if args.json:
-        render.write_json({"models": listed})
+        rerankers = models.installed_rerankers(settings.models_dir)
+        render.write_json({"models": listed, "rerankers": rerankers})
         return 0
+    readers = models.installed_rerankers(settings.models_dir)
     rows = [
         (
             "*" if one.selected else "",
@@ -33,6 +35,9 @@ def _list(args: argparse.Namespace, settings: Settings) -> int:
             one.about,
         )
         for one in listed
+    ] + [
+        ("", one.name, "installed", "cross-encoder", f"{one.size_bytes / 1e6:.0f} MB", "reranks")
+        for one in readers
     ]
     render.write(render.table(rows, header=("", "NAME", "STATE", "KIND", "SIZE", "")))
     return 0
@@ -40,6 +45,8 @@ def _list(args: argparse.Namespace, settings: Settings) -> int:
 
 def _install(args: argparse.Namespace, settings: Settings) -> int:
     source = args.source or ""
+    if models.names_reranker(args.name or "", source):
+        return _install_reranker(args, source, settings)
     name = args.name or ("" if _is_path(source) else "bge" if source == "hub" else "minilm")
     with shown(quiet=args.quiet) as progress:
         done = models.install(
@@ -52,6 +59,21 @@ def _install(args: argparse.Namespace, settings: Settings) -> int:
         )
         prepare_rules(settings, progress, quiet=args.quiet)
     _print_model(args, f"Installed {done.name} in {done.path}.", done)
+    return 0
+
+
+def _install_reranker(args: argparse.Namespace, source: str, settings: Settings) -> int:
+    with shown(quiet=args.quiet) as progress:
+        done = models.install_reranker(
+            args.name or "",
+            source=source,
+            models_dir=settings.models_dir,
+            progress=lambda done_bytes, total_bytes, what: progress(
+                IndexEvent(phase="model", done=done_bytes, total=total_bytes or 0, label=what)
+            ),
+        )
+    text = f"Installed {done.name} in {done.path}; `--rerank cross` reads with it."
+    _print_model(args, text, done)
     return 0
 
 

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 import unicodedata
+from collections.abc import Mapping
 from typing import Any
 
 from funes_ls import render
@@ -11,7 +12,10 @@ from funes_ls.cli.asking import answer_to
 from funes_ls.cli.output import notice, use_color
 from funes_ls.sending import Params, as_object
 
-_WAITING = "… by words so far; the final order follows"
+_WAITING = {
+    "words": "… by words so far; the final order follows",
+    "fused": "… the best are being read; the final order follows",
+}
 _DIM, _RESET = "\x1b[2m", "\x1b[0m"
 
 
@@ -31,10 +35,15 @@ def can_redraw() -> bool:
 
 def _json_lines(params: Params, args: argparse.Namespace) -> None:
     def partial(answer: Any) -> None:
-        render.write_json(_staged("words", answer))
+        render.write_json(_staged(_stage_of(as_object(answer).legs), answer))
 
     answer = answer_to("funes/recall", params, args, on_partial=partial)
     render.write_json(_staged("final", answer))
+
+
+def _stage_of(legs: Mapping[str, str]) -> str:
+    """Return what an answer is of that is not the last: words alone, or all but a reranker."""
+    return "words" if legs.get("vector") == "pending" else "fused"
 
 
 def _staged(stage: str, answer: Any) -> dict[str, Any]:
@@ -50,10 +59,11 @@ def _redrawn(params: Params, args: argparse.Namespace) -> None:
     def partial(answer: Any) -> None:
         nonlocal rows
         size = os.get_terminal_size(1)
-        text = render.recall_text(as_object(answer), explain=args.explain)
+        found = as_object(answer)
+        text = render.recall_text(found, explain=args.explain)
         lines = fitted(text, columns=size.columns, rows=size.lines - 2)
         dim, reset = (_DIM, _RESET) if use_color(True) else ("", "")
-        waiting = clipped(_WAITING, size.columns)
+        waiting = clipped(_WAITING[_stage_of(found.legs)], size.columns)
         render.erase(rows)
         render.write("\n".join([*lines, f"{dim}{waiting}{reset}"]))
         rows = len(lines) + 1

@@ -76,7 +76,7 @@ class Indexing:
             thinking=settings.thinking,
             redaction=self._redaction,
             exclusion=lambda: Exclusion(core.settings.exclude),
-            tokens=lambda: core.settings.rerank == "late",
+            tokens=lambda: core.settings.keeps_tokens,
             busy=lambda: core.answering > 0,
         )
 

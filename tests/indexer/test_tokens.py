@@ -30,7 +30,12 @@ CALL = row(50, "[tool_use Bash] ls", role="assistant", block_type="tool_use")
 
 
 def basis(stamp: str = "test/words") -> Basis:
-    return Basis(stamp=stamp, matrix=np.eye(DIM, DIRECTIONS, dtype=np.float32), texts=30)
+    return Basis(
+        stamp=stamp,
+        centre=np.zeros(DIM, dtype=np.float32),
+        matrix=np.eye(DIM, DIRECTIONS, dtype=np.float32),
+        texts=30,
+    )
 
 
 def packed(seed: int, words: int = 3) -> bytes:
@@ -83,16 +88,20 @@ def test_the_best_word_of_a_passage_counts_for_each_of_the_question() -> None:
 
 def test_a_basis_keeps_the_directions_in_which_texts_differ() -> None:
     sample, random = Sample(), np.random.default_rng(3)
-    for _ in range(30):
-        rows_of_text = np.zeros((12, DIM), dtype=np.float32)
-        rows_of_text[:, 20 : 20 + DIRECTIONS] = random.standard_normal((12, DIRECTIONS))
-        rows_of_text /= np.linalg.norm(rows_of_text, axis=1, keepdims=True)
-        sample.add(rows_of_text)
+    shared = np.zeros(DIRECTIONS + 40, dtype=np.float32)
+    shared[5] = 2.0  # what all have in common tells none from another
+    own = np.zeros((30, 12, len(shared)), dtype=np.float32)
+    own[:, :, 20 : 20 + DIRECTIONS] = random.standard_normal((30, 12, DIRECTIONS))
+    own -= own.mean(axis=(0, 1))
+    own /= np.linalg.norm(own, axis=2, keepdims=True)
+    for one in own:
+        sample.add(shared + one)
     fitted = sample.basis("test/words")
     assert fitted is not None
+    assert fitted.centre == pytest.approx(shared, abs=0.05)
     assert fitted.matrix.T @ fitted.matrix == pytest.approx(np.eye(DIRECTIONS), abs=1e-5)
-    turned = unpacked(fitted.packed(rows_of_text)).astype(np.float32) / 127
-    assert turned @ turned.T == pytest.approx(rows_of_text @ rows_of_text.T, abs=0.05)
+    turned = unpacked(fitted.packed(shared + own[0])).astype(np.float32) / 127
+    assert turned @ turned.T == pytest.approx(own[0] @ own[0].T, abs=0.1)
 
 
 def test_too_few_texts_make_no_basis() -> None:

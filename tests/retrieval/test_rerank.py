@@ -23,6 +23,8 @@ QUERY = "gauge poller dies nightly"
 WHOLE = said("whole", 0, f"{QUERY} " + " ".join(f"more{n}" for n in range(5)), role="assistant")
 #: Says two of the words and nothing else: its vector is nearer.
 PART = said("part", 0, " ".join(["gauge poller"] * 8), role="assistant")
+#: Says little more than that.
+MIDDLE = said("middle", 0, " ".join(["gauge poller"] * 8) + " aside aside aside", role="assistant")
 CALL = said(
     "call", 0, "[tool_use Bash] gauge poller", role="assistant", block_type="tool_use", tool="Bash"
 )
@@ -36,11 +38,11 @@ def model() -> WordEmbedder:
 @pytest.fixture
 def memory(funes_home: Path, model: WordEmbedder) -> Iterator[Memory]:
     """Give a memory of the rows above whose prose has token vectors."""
-    with memory_of(funes_home, [WHOLE, PART, CALL, *FILLER], embedder=model) as opened:
+    with memory_of(funes_home, [WHOLE, PART, MIDDLE, CALL, *FILLER], embedder=model) as opened:
         backfill = Backfill(TokenWork(is_on=lambda: True))
         while backfill.step(opened, model, interrupted=lambda: False):
             pass
-        assert opened.token_state().chunks == len(FILLER) + 2
+        assert opened.token_state().chunks == len(FILLER) + 3
         yield opened
 
 
@@ -54,10 +56,12 @@ def scores(answer: RecallAnswer) -> dict[str, float]:
     return {hit.session_id: hit.score for hit in answer.hits}
 
 
-def test_what_holds_every_word_comes_first(memory: Memory, model: WordEmbedder) -> None:
+def test_what_holds_every_word_rises_but_the_first_stays(
+    memory: Memory, model: WordEmbedder
+) -> None:
     plain, late = scores(ask(memory, model)), scores(ask(memory, model, rerank="late"))
-    assert list(plain)[:2] == ["part", "whole"]
-    assert list(late)[:2] == ["whole", "part"]
+    assert list(plain)[:3] == ["part", "middle", "whole"]
+    assert list(late)[:3] == ["part", "whole", "middle"]
 
 
 def test_what_has_no_tokens_keeps_its_score(memory: Memory, model: WordEmbedder) -> None:
@@ -68,8 +72,19 @@ def test_what_has_no_tokens_keeps_its_score(memory: Memory, model: WordEmbedder)
     )
     assert found[1] == 0.5
     assert found[2] == pytest.approx(0.4 + LATE_WEIGHT * (0.9 - 0.4))  # the nearest of them
-    assert 0.9 * (1 - LATE_WEIGHT) <= found[0] < 0.9
+    assert found[2] < 0.9 * (1 - LATE_WEIGHT) <= found[0] < 0.9
     assert fused.tolist() == [0.9, 0.5, 0.4]
+
+
+def test_the_best_fused_passage_stays_the_first(memory: Memory, model: WordEmbedder) -> None:
+    late = Late(memory, model.encode_query_tokens(QUERY)[1])
+    fused = np.array([0.9, 0.91, 0.4])
+    found = late.scores(
+        QUERY, [WHOLE.id, PART.id, MIDDLE.id], [WHOLE.text, PART.text, MIDDLE.text], fused
+    )
+    assert found.argmax() == 1
+    assert found[0] == pytest.approx(0.9 + LATE_WEIGHT * (0.91 - 0.9))
+    assert found[1] == pytest.approx(found[0], abs=1e-5)
 
 
 def test_tokens_of_a_text_that_has_changed_do_not_count(

@@ -38,8 +38,8 @@ def recall(commands: Commands) -> None:
     )
     parser.add_argument(
         "--rerank",
-        choices=("late", "off"),
-        help="what reorders the best hits: late compares word by word (default off)",
+        choices=("late", "cross", "auto", "off"),
+        help="what reorders the best hits: late compares words, cross reads them (default auto)",
     )
     parser.add_argument("--explain", action="store_true", help="show which legs found each hit")
     parser.add_argument(
