@@ -324,6 +324,14 @@ class Dataset:
         pairs = zip(table["id"].to_pylist(), table["_distance"].to_pylist(), strict=True)
         return [(id_, 1.0 - distance) for id_, distance in pairs]
 
+    def index_vectors(self) -> None:
+        """Index the vectors there are; those that come later are searched one by one beside it."""
+        config = lancedb().index.HnswSq(distance_type="cosine")
+        try:
+            self._table.create_index("vector", config=config)
+        except Exception as exc:  # see `state`
+            raise _disk(self.path, exc) from exc
+
     def optimize(self, *, keep_s: float = 3600.0) -> None:
         """Merge small fragments, index the ids of many rows, drop old versions."""
         try:

@@ -1,7 +1,8 @@
 """Every vector of a dataset in memory, with the columns that rows are chosen by.
 
 A vector is held as two bytes a number: the first alone is read to find what may be near, in half
-the time that floats take, and both to tell how near it is, to about 1e-5.
+the time that floats take, and both to tell how near it is, to about 1e-5. Many rows are looked
+through by two threads.
 
 What was read once is only ever added to: a search goes on over the rows it began with while rows
 are appended behind them. After rows have left, everything is read again.
@@ -9,6 +10,8 @@ are appended behind them. After rows have left, everything is read again.
 
 import threading
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,13 +19,11 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from funes_ls.indexer.dataset import Dataset
+from funes_ls.indexer.memory_columns import CODED, Columns, of_arrow, of_rows
 from funes_ls.indexer.memory_freed import give_back
 from funes_ls.indexer.memory_ids import RowIds
 from funes_ls.indexer.model import Chunk
-from funes_ls.indexer.times import parse_ts
 
-#: Columns that rows are chosen by.
-CODED = ("session_id", "block_type", "tool_name", "harness")
 _READ = ("id", "vector", "seq", "ts", *CODED)
 #: Rows that there is room for beyond those that are there, at least, and as a share of them. It
 #: takes addresses only, no memory, until it is used.
@@ -30,8 +31,12 @@ _LEAST_ROOM = 16_384
 _ROOM = 1 / 4
 _BATCH_ROWS = 8192
 
-#: Rows whose numbers are made floats at once, so that they stay near the processor.
-_BLOCK_ROWS = 512
+#: Rows whose numbers are made floats at once: few enough to stay near the processor.
+_BLOCK_ROWS = 2048
+#: So many rows are looked through by two threads; with fewer, handing over takes what it saves.
+_SHARED_FROM = 150_000
+#: Rows of which the best stands for all, when it is looked for what the best ones have at least.
+_GROUP_ROWS = 64
 #: What the first byte of a number leaves is told in this many steps.
 _STEPS = 254
 #: Error of a score by first bytes, in standard deviations, within which rows are looked at again.
@@ -83,20 +88,19 @@ class _Room:
         self.times = np.empty(rows, dtype=np.float64)
         self.codes = {name: np.empty(rows, dtype=np.int32) for name in CODED}
 
-    def add(self, columns: dict[str, list[Any]], vectors: Vectors) -> None:
+    def add(self, columns: Columns, vectors: Vectors) -> None:
         """Put rows behind those that are there."""
         first, last = self.used, self.used + len(vectors)
         if last > len(self.seq):
             self._grow(last)
         self.first[first:last], self.second[first:last], self.scale[first:last] = _split(vectors)
-        self.seq[first:last] = [seq or 0 for seq in columns["seq"]]
-        self.times[first:last] = [_time(ts) for ts in columns["ts"]]
+        self.seq[first:last] = columns.seq
+        self.times[first:last] = columns.times
         for name, known in self.values.items():
-            values = columns.get(name) or [""] * len(vectors)
-            self.codes[name][first:last] = [
-                known.setdefault(value or "", len(known)) for value in values
-            ]
-        self.ids.add(columns["id"])
+            codes, values = columns.coded[name]
+            own = [known.setdefault(value, len(known)) for value in values]
+            self.codes[name][first:last] = np.array(own, dtype=np.int32)[codes]
+        self.ids.add(columns.ids)
         self.used = last
 
     def _grow(self, least: int) -> None:
@@ -147,11 +151,7 @@ class Held:
             among: Places of the rows that are looked at, None for all.
         """
         rough = self._rough(query, among)
-        if limit < len(rough):
-            least = np.partition(rough, -limit)[-limit] - self._doubt()
-            chosen = np.flatnonzero(rough >= least)
-        else:
-            chosen = np.arange(len(rough))
+        chosen = _best(rough, limit, self._doubt())
         places = chosen if among is None else among[chosen]
         scores = self.cosines(query, places)
         best = np.argsort(-scores, kind="stable")[:limit]
@@ -173,12 +173,21 @@ class Held:
         """Return the cosines by the first bytes."""
         rows = self._rows if among is None else len(among)
         scores = np.empty(rows, dtype=np.float32)
-        block = np.empty((_BLOCK_ROWS, len(query)), dtype=np.float32)
-        for start in range(0, rows, _BLOCK_ROWS):
-            end = min(start + _BLOCK_ROWS, rows)
-            part: Any = slice(start, end) if among is None else among[start:end]
-            block[: end - start] = self._first[part]
-            np.dot(block[: end - start], query, out=scores[start:end])
+
+        def look_through(start: int, end: int) -> None:
+            block = np.empty((_BLOCK_ROWS, len(query)), dtype=np.float32)
+            for at in range(start, end, _BLOCK_ROWS):
+                to = min(at + _BLOCK_ROWS, end)
+                part: Any = slice(at, to) if among is None else among[at:to]
+                block[: to - at] = self._first[part]
+                np.dot(block[: to - at], query, out=scores[at:to])
+
+        if rows < _SHARED_FROM:
+            look_through(0, rows)
+        else:
+            other = _second_thread().submit(look_through, rows // 2, rows)
+            look_through(0, rows // 2)
+            other.result()
         scores *= self._scale if among is None else self._scale[among]
         return scores
 
@@ -215,7 +224,7 @@ class Held:
                 return read_all(dataset)
             if _is_all(moved, fresh, self.version, dataset.version):
                 for step in moved:
-                    self._room.add(_columns_of(step.rows), step.vectors)
+                    self._room.add(of_rows(step.rows), step.vectors)
             elif not self._read_behind(dataset, range(len(self), len(self) + fresh)):
                 return read_all(dataset)
             if dataset.version != version:  # it was removed meanwhile, and rows with it
@@ -227,7 +236,7 @@ class Held:
         for start in range(0, len(offsets), _BATCH_ROWS):
             table = dataset.take(offsets[start : start + _BATCH_ROWS], _READ)
             columns, vectors = _parts(table, dataset.dim)
-            if any(place is not None for place in self._room.ids.places(columns["id"])):
+            if any(place is not None for place in self._room.ids.places(columns.ids)):
                 return False
             self._room.add(columns, vectors)
         return True
@@ -266,33 +275,45 @@ def _is_all(moved: Sequence[Moved], rows: int, first: int, last: int) -> bool:
     )
 
 
-def _columns_of(rows: Sequence[Chunk]) -> dict[str, list[Any]]:
-    names = (name for name in _READ if name != "vector")
-    return {name: [getattr(row, name) for row in rows] for name in names}
+@cache
+def _second_thread() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="funes-vectors")
+
+
+def _best(scores: Vectors, limit: int, doubt: float) -> Places:
+    """Return where the best scores are, and those that miss them by no more than the doubt."""
+    if limit >= len(scores):
+        return np.arange(len(scores))
+    among = np.arange(len(scores))
+    groups = len(scores) // _GROUP_ROWS
+    if limit < groups:
+        # So many groups hold a row each that is as good as this, so the best rows are.
+        best = scores[: groups * _GROUP_ROWS].reshape(groups, _GROUP_ROWS).max(axis=1)
+        among = np.flatnonzero(scores >= np.partition(best, -limit)[-limit] - np.float32(doubt))
+    found = scores[among]
+    least = np.partition(found, -limit)[-limit] - doubt
+    return np.asarray(among[found >= least])
 
 
 def _split(vectors: Vectors) -> tuple[NDArray[np.int8], NDArray[np.int8], Vectors]:
     """Return the two bytes of each number, and what they are multiples of in each row."""
-    largest = np.abs(vectors).max(axis=1, initial=0.0)
+    largest = np.maximum(vectors.max(axis=1, initial=0.0), -vectors.min(axis=1, initial=0.0))
     scale = np.where(largest > 0.0, largest / 127, 1.0).astype(np.float32)
     numbers = vectors / scale[:, None]
     first = np.rint(numbers)
-    second = np.rint((numbers - first) * _STEPS)
+    numbers -= first
+    numbers *= _STEPS
+    second = np.rint(numbers, out=numbers)
     return first.astype(np.int8), second.astype(np.int8), scale
 
 
-def _parts(table: Any, dim: int) -> tuple[dict[str, list[Any]], Vectors]:
+def _parts(table: Any, dim: int) -> tuple[Columns, Vectors]:
     """Return the columns and the vectors of an Arrow table or batch."""
-    columns = {
-        name: table.column(name).to_pylist()
-        for name in table.schema.names
-        if name in _READ and name != "vector"
-    }
     vectors = table.column("vector")
     parts = vectors.chunks if hasattr(vectors, "chunks") else [vectors]
     flat = [_numbers(part, dim) for part in parts]
     joined = np.concatenate(flat) if flat else np.zeros((0, dim), dtype=np.float32)
-    return columns, _of_length_one(joined)
+    return of_arrow(table), _of_length_one(joined)
 
 
 def _numbers(part: Any, dim: int) -> Vectors:
@@ -322,8 +343,3 @@ def _of_length_one(vectors: Vectors) -> Vectors:
             length = float(np.sqrt(row @ row)) if np.isfinite(row).all() else 0.0
             vectors[at] = row / length if length > 0.0 else 0.0
     return vectors
-
-
-def _time(ts: str | None) -> float:
-    found = parse_ts(ts or "")
-    return float("nan") if found is None else float(found)

@@ -1,0 +1,1 @@
+"""What a memory costs as it grows: `python -m benchmarks.scale`."""
