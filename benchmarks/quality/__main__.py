@@ -2,12 +2,15 @@
 
     python -m benchmarks.quality                    the shipped set, in a memory made for it
     python -m benchmarks.quality --questions FILE   a labelled file, in the memory of $FUNES_HOME
+    python -m benchmarks.quality --replies          what the memory of $FUNES_HOME was asked itself
     python -m benchmarks.quality --locomo FILE      dialogues shaped as LoCoMo's
     python -m benchmarks.quality --halves           the shipped set, half of its answers left out
     python -m benchmarks.quality --compare A B      two runs that --save has written
 
 Prints hit@1/5/10, MRR, nDCG@10 and recall@10 with more and more stages, of the last stage by style
 and kind, what an answer took, and how well its confidence tells questions that nothing answers.
+`--settle` asks a labelled file or --replies with and without the cross-encoder that is installed in
+$FUNES_HOME, and keeps what that changes, by which `rerank = "auto"` decides.
 A labelled file has `query`, `gold` ({session_id, turn_uuid, quote}), `style` and `kind` a line.
 """
 
@@ -23,12 +26,16 @@ from benchmarks.quality import locomo, runs
 from benchmarks.quality.abstention import halves
 from benchmarks.quality.intervals import differences, differences_table
 from benchmarks.quality.measures import COLUMNS, Labelled, means, of_json
+from benchmarks.quality.replies import replies
 from benchmarks.quality.sample_memory import ASKED_AT_US, make_memory, model_dir
 from benchmarks.quality.stages import STAGES, stages_of
 from funes_ls.indexer.settings import Settings, load_settings
 from funes_ls.memories import KeptOpen
+from funes_ls.models import install_reranker, installed_rerankers
+from funes_ls.reranking import Evaluation, keep_evaluation
 
 SHIPPED = "shipped"
+_MOST_REPLIES = 200
 QUESTIONS = Path(__file__).parent / "questions.jsonl"
 
 #: What the shipped set must reach, by stage; set a question or two below what is measured.
@@ -48,6 +55,8 @@ def main() -> None:
     with ExitStack() as stack:
         found, questions = _measured(args, stack)
     print(runs.report(found, questions))
+    if args.settle:
+        print(_settle(found))
     if args.save:
         runs.save(found, args.save)
     missed = below_floor(found) if found.about == SHIPPED else []
@@ -77,12 +86,19 @@ def below_floor(found: runs.Run) -> list[str]:
 
 
 def _measured(args: argparse.Namespace, stack: ExitStack) -> tuple[runs.Run, list[Labelled]]:
-    stages = stages_of(args.stages.split(",") if args.stages else ())
-    if args.questions:
-        settings, _ = load_settings(os.environ, overrides={"rerank": args.rerank})
-        questions = load_questions(args.questions)
-        memories = {"": KeptOpen(settings)}
-        about, at_us = args.questions.name, None
+    names = ("shipped", "cross") if args.settle else args.stages.split(",") if args.stages else ()
+    stages = stages_of(names)
+    if args.questions or args.replies:
+        rerank = "late" if args.settle else args.rerank
+        settings, _ = load_settings(os.environ, overrides={"rerank": rerank})
+        own = KeptOpen(settings)
+        memories = {"": own}
+        if args.questions:
+            questions, about = load_questions(args.questions), args.questions.name
+        else:
+            with own.reading("local", whole=True) as memory:
+                questions, about = replies(memory, most=args.limit or _MOST_REPLIES), "replies"
+        at_us = None
     else:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="funes-quality-")))
         model = args.model or model_dir(Path.home() / ".cache" / "funes-tests" / "models")
@@ -107,11 +123,39 @@ def _measured(args: argparse.Namespace, stack: ExitStack) -> tuple[runs.Run, lis
             about, at_us = args.locomo.name, None
         else:
             rerank = args.rerank or Settings.rerank
-            memories = {"": KeptOpen(make_memory(folder, model=model, rerank=rerank))}
+            settings = make_memory(folder, model=model, rerank=rerank)
+            if args.cross_encoder:
+                given = str(args.cross_encoder)
+                install_reranker("", source=given, models_dir=settings.models_dir)
+            memories = {"": KeptOpen(settings)}
             questions, about, at_us = load_questions(), SHIPPED, ASKED_AT_US
     for memory in memories.values():
         stack.callback(memory.close)
     return runs.run(about, questions, memories, stages, at_us=at_us), questions
+
+
+def _settle(found: runs.Run) -> str:
+    """Keep what the cross-encoder changes, and say so."""
+    settings, _ = load_settings(os.environ)
+    there = installed_rerankers(settings.models_dir)
+    if not there:
+        sys.exit(f"No cross-encoder in {settings.models_dir}: see `funes model install`.")
+    with KeptOpen(settings).reading("local", whole=True) as memory:
+        stamp = memory.dataset.stamp if memory.dataset is not None else ""
+    before, after = found.stages["shipped"].scores, found.stages["cross"].scores
+    changed = differences(before, after, COLUMNS)
+    mrr = next(one for one in changed if one.measure == "mrr")
+    kept = Evaluation(
+        stamp=stamp,
+        reranker=there[0].name,
+        graph_sha256=there[0].graph_sha256,
+        questions=mrr.n,
+        gain=round(mrr.after - mrr.before, 4),
+        low=round(mrr.low, 4),
+    )
+    keep_evaluation(settings.home, kept)
+    reads = f"`auto` {'reads with' if kept.helps else 'does without'} {kept.reranker}."
+    return f"\n{differences_table(changed)}\n\n{reads}"
 
 
 def _compare(before: Path, after: Path) -> None:
@@ -128,22 +172,32 @@ def _arguments() -> argparse.Namespace:
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--questions", type=Path, help="a labelled file about $FUNES_HOME's memory")
+    what.add_argument(
+        "--replies", action="store_true", help="what was asked in $FUNES_HOME's memory itself"
+    )
     what.add_argument("--locomo", type=Path, help="a file shaped as LoCoMo's")
     what.add_argument(
         "--halves", action="store_true", help="memories that lack half of the projects"
     )
     what.add_argument("--compare", type=Path, nargs=2, metavar=("BEFORE", "AFTER"))
     parser.add_argument("--stages", help=f"some of: {', '.join(STAGES)}".replace(", ", ","))
-    parser.add_argument("--limit", type=int, help="samples of a LoCoMo-shaped file")
+    parser.add_argument("--limit", type=int, help="samples of a LoCoMo-shaped file, or replies")
+    parser.add_argument(
+        "--settle", action="store_true", help="let `rerank = auto` be decided by this memory"
+    )
+    parser.add_argument("--cross-encoder", type=Path, help="its directory, for the shipped set")
     parser.add_argument("--model", type=Path, help="the model's directory")
     parser.add_argument(
         "--rerank",
-        choices=("late", "off"),
-        help="of the shipped set and --questions, whose memory must keep what it takes",
+        choices=("late", "cross", "auto", "off"),
+        help="of the shipped set, --questions and --replies, whose memory must keep what it takes",
     )
     parser.add_argument("--save", type=Path, help="write the run, to compare it")
     parser.add_argument("--check", action="store_true", help="fail below the floor")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.settle and not (args.questions or args.replies):
+        parser.error("--settle asks --questions or --replies of the memory it is for")
+    return args
 
 
 if __name__ == "__main__":

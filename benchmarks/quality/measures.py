@@ -34,6 +34,7 @@ class Labelled(Struct, frozen=True, kw_only=True):
         kind: What is asked for.
         memory: Name of the memory it is about, where a set has several.
         session: Name of the session that answers it, where the set tells.
+        without: Ids of rows that are out of the search.
     """
 
     qid: str
@@ -43,6 +44,7 @@ class Labelled(Struct, frozen=True, kw_only=True):
     kind: str = "-"
     memory: str = ""
     session: str = ""
+    without: frozenset[str] = frozenset()
 
 
 class Found(Struct, frozen=True, kw_only=True):

@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from msgspec import Struct
 
 from benchmarks.quality.measures import Found, Labelled
+from benchmarks.quality.replies import left_out
 from funes_ls import service
 from funes_ls.memories import Memories
 from funes_ls.protocol import RecallParams
@@ -20,7 +22,10 @@ STAGES: dict[str, dict[str, Any]] = {
     "fused+age": {"rerank": "off"},
     "fused+rerank": {"half_life": 0.0},
     "shipped": {},
+    "cross": {"rerank": "cross"},
 }
+#: Stages that are asked for by name only.
+_BY_NAME = frozenset({"cross"})
 #: Hits asked for: several of one turn count once, and the tenth rank must be reached.
 K = 12
 
@@ -51,7 +56,7 @@ def stages_of(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     known = set(RecallParams.__struct_fields__)
     chosen = {
         name: {key: value for key, value in STAGES[name].items() if key in known}
-        for name in (tuple(names) or STAGES)
+        for name in (tuple(names) or (one for one in STAGES if one not in _BY_NAME))
     }
     last = {str(options): name for name, options in chosen.items()}
     return {name: options for name, options in chosen.items() if last[str(options)] == name}
@@ -83,5 +88,6 @@ def ask(
 def _asked(question: Labelled, memories: Memories, options: Mapping[str, Any]) -> Asked:
     params = RecallParams(query=question.query, k=K, neighbors=0, **options)
     started = time.perf_counter()
-    answer = service.recall(params, memories)
+    with left_out(question.without) if question.without else nullcontext():
+        answer = service.recall(params, memories)
     return Asked(answer=answer, ms=(time.perf_counter() - started) * 1000)
