@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 #: Numbers kept of each token, and what 1.0 is as a byte.
 DIRECTIONS = 32
 _ONE = 127
+#: Tokens that are turned at once: so few that one thread does it. With more, that of OpenBLAS wait
+#: for work where the model's have some: a fifth of the speed, see docs/performance.md.
+_BLOCK = 16
 #: Texts a basis is fitted on: so many if they are there, and no fewer than this.
 SAMPLE_TEXTS, LEAST_TEXTS = 128, 24
 #: Tokens of one text that are looked at: a long text is not to decide for all.
@@ -108,7 +111,11 @@ class Basis(Struct, frozen=True, kw_only=True):
 
     def turned(self, tokens: "Vectors") -> "Vectors":
         """Return (n, DIRECTIONS) float32 of length one."""
-        return _unit((tokens - self.centre) @ self.matrix)
+        import numpy as np
+
+        off = tokens - self.centre
+        parts = [off[at : at + _BLOCK] @ self.matrix for at in range(0, len(off), _BLOCK)]
+        return _unit(np.concatenate(parts) if parts else off @ self.matrix)
 
     def packed(self, tokens: "Vectors") -> bytes:
         """Return tokens as they are kept, DIRECTIONS bytes each."""
