@@ -41,6 +41,7 @@ _CODE = re.compile(
 _SIGNS_OF_CODE = re.compile(r"[(){}\[\]]|===|=>|:$")
 _NAMED_PART = re.compile(r"[A-Z]?[a-z]{3,}")
 _UNSPOKEN = re.compile(r"(?i)[bcdfghjklmnpqrstvwxz]{4}|^[^aeiouy]+$")
+_CODES = re.compile(r"[A-Za-z0-9]{3,}-[A-Za-z0-9]{3,}")
 #: A call or an index of code, whatever its names look like.
 _EXPRESSION = re.compile(r"^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*[(\[][\w.()\[\]'\"]*$")
 #: Names joined by dots of which one is a word, or joined by bars as types are.
@@ -86,14 +87,15 @@ _NOT_SECRET_KEY = re.compile(
 )
 #: Between a name and its value: quotes, a type, an assignment.
 _TAIL = r"""[\]"'`*]*\s*(?::\s*&?(?:'static\s)?[a-z.]+\b\]?\s*=|:=|=>|->|==|[:=(|,：])?
-    \s*(?:[|>]-?\s+)?n?["'`]*$"""
+    \s*(?:[|>][-+]?\s+|[&!][\w!]+\s+|<<-?\s*["']?\w+["']?\s+|\\\s+)?n?["'`]*$"""
 #: Names of what people think of, and not programs.
 _CHOSEN = r"""password | passwd | passphrase | passcode | pwd
     | (?<![a-z])pw(?![a-z]) | (?<![a-z])pass
     | (?:ssh|db|store|key|user|smtp|mail|ftp|admin|root|sudo|bind|auth|pg|become)pass
     | passwort | kennwort | contrase[ñn]a | senha | parola | mot\ de\ passe | wachtwoord | has[łl]o
-    | l[öo]senord | adgangskode | passord | salasana | heslo | jelsz[óo] | [şs]ifre
-    | пароль | 密码 | 密碼 | パスワード | 비밀번호"""
+    | l[öo]senord | adgangskode | passord | salasana | heslo | jelsz[óo] | [şs][iİ]fre
+    | parolă | mật\ khẩu | пароль | κωδικ[όο]ς | סיסמ[הא] | كلمة\ (?:المرور|السر) | पासवर्ड
+    | รหัสผ่าน | 密码 | 密碼 | 口令 | 暗証番号 | パスワード | 비밀번호 | 암호"""
 _PASSWORD_KEY = re.compile(rf"(?ix)(?:{_CHOSEN}){_TAIL}")
 _STRONG_KEY = re.compile(
     rf"""(?ix) (?: {_CHOSEN} | secret | token | credential | psk | salt | dsn | cookie
@@ -275,6 +277,23 @@ def is_named_secret(value: str) -> bool:
         is_word = _CODE.match(value) is not None and _HEX.match(value) is None
         return _is_chosen(value) or (not is_word and _as_password(value))
     return is_random(value) or (not _CODE.match(value) and _as_password(value))
+
+
+def is_codes(value: str) -> bool:
+    """Return whether a list is codes, and no words with dashes."""
+    codes = _CODES.findall(value)
+    return len(codes) > 1 and sum(map(str.isalpha, "".join(codes))) < 0.95 * len("".join(codes))
+
+
+def is_bytes(value: str) -> bool:
+    """Return whether a list of numbers is the bytes of a key."""
+    numbers = [int(number) for number in re.findall(r"\d+", value)]
+    return len(numbers) >= 32 and max(numbers) < 256 and len(set(numbers)) >= 16
+
+
+def is_salt(value: str) -> bool:
+    """Return whether a long text with all kinds of signs is no advice to put one there."""
+    return MARK not in value and len(value.split()) < 8 and len(set(value)) >= 16
 
 
 def is_password(value: str) -> bool:

@@ -15,6 +15,7 @@ from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import msgspec
 from msgspec import Struct
@@ -39,25 +40,39 @@ _OURS = "funes."
 #: Rules of ours whose values are judged by what stands before them; by themselves; as what a
 #: markup says they are; as passwords.
 _BY_KEY = {
-    "funes.assignment", "funes.assignment-quoted", "funes.assignment-single", "funes.option",
-    "funes.line",
+    "funes.assignment", "funes.assignment-quoted", "funes.assignment-single",
+    "funes.assignment-script", "funes.option", "funes.line",
 }  # fmt: skip
 _BY_CHANCE = {
     "funes.prose", "funes.sentence", "funes.address-user", "funes.header", "funes.header-key",
     "funes.signed-address", "funes.registry-auth", "funes.prefixed", "funes.jwk",
-    "funes.cookie-file", "funes.path-key",
+    "funes.cookie-file", "funes.path-key", "funes.mail-login", "funes.client-key", "funes.unseal",
+    "funes.key-pair", "funes.cookie-record", "funes.link", "funes.told", "funes.printed",
+    "funes.before-name", "funes.told-login", "funes.bracketed",
 }  # fmt: skip
 _PASSWORDS = {
     "funes.address-password", "funes.address-password-any", "funes.client-password",
     "funes.client-user", "funes.netrc", "funes.pgpass", "funes.connection", "funes.source-name",
-    "funes.piped",
+    "funes.piped", "funes.counted", "funes.terraform", "funes.terraform-output",
+    "funes.client-login", "funes.record", "funes.login-arguments", "funes.package-login",
 }  # fmt: skip
-_TOLD = {"funes.prose", "funes.sentence"}
+_TOLD = {
+    "funes.prose", "funes.sentence", "funes.told", "funes.told-login", "funes.bracketed",
+    "funes.printed",
+}  # fmt: skip
 _NAMED = {
     "funes.element", "funes.pair", "funes.statement", "funes.prompt", "funes.login",
-    "funes.account", "funes.storepass",
+    "funes.account", "funes.storepass", "funes.sent", "funes.sent-line", "funes.form-field",
+    "funes.variable", "funes.positional", "funes.snmp", "funes.last-word", "funes.dialogue",
+    "funes.asked", "funes.element-value",
+}  # fmt: skip
+_LISTS = {
+    "funes.codes": judge.is_codes, "funes.bytes": judge.is_bytes, "funes.salt": judge.is_salt,
 }  # fmt: skip
 _PHRASES = {"funes.phrase", "funes.phrase-single"}
+#: Rows of tables and the like, of which any value may be one.
+_ROWS = {"funes.statement-values", "funes.cells", "funes.fields"}
+_VALUE = re.compile(r"[^\s,|;\"'`()<>\\]{8,}")
 _COOKIES = {"funes.cookie", "funes.cookie-option", "funes.cookie-code"}
 _COOKIE = re.compile(r"([\w.%-]+)(?:=|[\"']\s*:\s*[\"'])([^;,\s\"']{8,})")
 #: Names of phrases that have a certain number of words.
@@ -267,7 +282,14 @@ def _judged(text: str, start: int, end: int, rule: str, secret: str) -> Iterator
             if judge.is_random(pair[2], least=12):
                 yield pair.start(2), pair.end(2), rule
         return
+    if rule in _ROWS:
+        for part in _VALUE.finditer(text, start, end):
+            if judge.is_random(part[0], least=10):
+                yield part.start(), part.end(), rule
+        return
     before = text[max(0, start - 80) : start]
+    if not before.isascii():
+        before = normalize("NFC", before)  # as the names are that it is looked through for
     encoded = secret not in value and value not in secret  # found inside of Base64
     if encoded:
         before, value = "", secret
@@ -293,6 +315,8 @@ def _is_secret(value: str, before: str, rule: str, *, encoded: bool) -> bool:
     if rule == "funes.words":
         is_wallet = _WALLET.search(before[-40:]) and chosen.is_wallet(value)
         return bool(is_wallet) or chosen.is_words(value)
+    if rule in _LISTS:
+        return _LISTS[rule](value)
     if rule in _PHRASES:
         return judge.is_phrase(value, before)
     if rule in _NAMED:
