@@ -28,6 +28,7 @@ TARGETS: dict[str, dict[str, float]] = {
     "recall, words stage": {"p50": 30},
     "get": {"p50": 20},
     "hover": {"p50": 15},
+    "hover, nobody's line": {"p50": 15},
     "code lens": {"p50": 15},
     "blame of 5,000 lines": {"p50": 50},
     "`funes recall`, whole process": {"p50": 150},
@@ -39,6 +40,7 @@ TARGETS: dict[str, dict[str, float]] = {
 #: The same while an index runs, where something is promised.
 INDEXING_TARGETS: dict[str, dict[str, float]] = {
     "hover": {"p50": 15, "p95": 150},
+    "hover, nobody's line": {"p50": 15, "p95": 150},
     "code lens": {"p50": 15, "p95": 150},
 }
 
@@ -150,16 +152,24 @@ class Reader:
         """Open files that sessions wrote."""
         self._server = server
         self._chance = random.Random(seed)
-        self._files = [(server.open(file.path, file.text), file.lines) for file in files]
+        self._files = [(server.open(file.path, file.text), file) for file in files]
 
     def hover(self, clock: Clock) -> None:
         """Time one hover over a line that a session wrote."""
-        uri, lines = self._chance.choice(self._files)
-        position = {"line": self._chance.choice(lines), "character": 2}
-        with clock.timed("hover"):
-            self._server.request(
-                "textDocument/hover", {"textDocument": {"uri": uri}, "position": position}
-            )
+        uri, file = self._chance.choice(self._files)
+        said = self._hover(clock, "hover", uri, self._chance.choice(file.claimed))
+        _expect(clock, "hover", said, "nothing is said of a line that a session wrote")
+
+    def hover_nobody(self, clock: Clock) -> None:
+        """Time one hover over a line of a file they know that sessions only read."""
+        uri, file = self._chance.choice(self._files)
+        others = sorted(set(file.lines) - set(file.claimed))
+        self._hover(clock, "hover, nobody's line", uri, self._chance.choice(others or file.lines))
+
+    def _hover(self, clock: Clock, name: str, uri: str, line: int) -> Any:
+        params = {"textDocument": {"uri": uri}, "position": {"line": line, "character": 2}}
+        with clock.timed(name):
+            return self._server.request("textDocument/hover", params)
 
     def lens(self, clock: Clock) -> None:
         """Time the list of lenses, resolved as an editor does for the visible ones."""
@@ -237,7 +247,14 @@ def warm(asker: Asker, reader: Reader, *, rounds: int) -> list[Figure]:
 def _round(asker: Asker, reader: Reader, clock: Clock) -> None:
     asker.recall(clock)
     asker.staged(clock)
-    for ask in (asker.get, asker.related, asker.blame, reader.hover, reader.lens):
+    for ask in (
+        asker.get,
+        asker.related,
+        asker.blame,
+        reader.hover,
+        reader.hover_nobody,
+        reader.lens,
+    ):
         ask(clock)
 
 
@@ -320,7 +337,7 @@ def while_indexing(
     connection = engine.connect()
     indexing = _Indexing(connection, traces)
     actions: list[Callable[[Clock], None]] = [reader.hover, reader.lens, asker.recall, asker.get]
-    actions += [reader.hover, reader.lens, asker.staged, asker.related]
+    actions += [reader.hover_nobody, reader.lens, asker.staged, asker.related]
     ends: float | None = None
     number = 0
     while not indexing.done and (ends is None or time.monotonic() < ends):

@@ -4,10 +4,14 @@ import random
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from funes_ls.handlers.line_facts import FACTS
 from funes_ls.indexer.facts import Facts
 from funes_ls.indexer.memory import open_memory
+from funes_ls.retrieval.blame import Document, blame
 from funes_ls.retrieval.file_history import Histories
+from funes_ls.retrieval.replay import History
 from funes_ls.retrieval.same_file import Asked, same_file
 
 #: Lines of the large files, as the product promises for them.
@@ -15,11 +19,19 @@ LARGE = 5_000
 
 
 class Written(Struct, frozen=True, kw_only=True):
-    """A file, its text, and which of its lines sessions wrote (from 0)."""
+    """A file as sessions left it, with runs of other lines between.
+
+    Attributes:
+        path: Of the file.
+        text: All of it.
+        lines: Which lines sessions left there, from 0; many of them they only read.
+        claimed: Which of those a session wrote.
+    """
 
     path: str
     text: str
     lines: tuple[int, ...]
+    claimed: tuple[int, ...] = ()
 
 
 def written(home: Path, paths: tuple[str, ...], *, seed: int, count: int) -> tuple[Written, ...]:
@@ -35,12 +47,25 @@ def written(home: Path, paths: tuple[str, ...], *, seed: int, count: int) -> tup
             parts = history.states[-1:] or history.pieces
             lines = [line for part in parts for line in part.lines]
             if lines and history.written:
-                found.append((path, lines))
+                found.append((path, lines, history))
     found.sort(key=lambda one: -len(one[1]))
     chance = random.Random(seed)
-    return tuple(
-        _spread(path, lines, chance, size=len(lines) + 20) for path, lines in found[:count]
-    )
+    files = []
+    for path, lines, history in found:
+        file = _spread(path, lines, chance, size=len(lines) + 20)
+        if claimed := _claimed(file.text, history):
+            files.append(replace(file, claimed=claimed))
+        if len(files) == count:
+            break
+    return tuple(files)
+
+
+def _claimed(text: str, history: History) -> tuple[int, ...]:
+    """Return the lines of a text that an editor is told a session wrote."""
+    document = Document(text)
+    blame(document, history)
+    claims = enumerate(document.claims)
+    return tuple(line for line, claim in claims if claim is not None and claim.word in FACTS)
 
 
 def large(files: tuple[Written, ...], *, seed: int) -> tuple[Written, ...]:

@@ -26,6 +26,9 @@ MOST_LINES = 20_000
 _MOST_KEPT = 50
 #: Who has not typed for so long has stopped.
 _QUIET_S = 0.7
+#: While a history is read, what is known of a document grows old all the time; it is looked at
+#: this long after it was, instead of with every hover.
+_PASS_S = 3.0
 #: What was told is asked again after so long.
 _LONGEST_S = 300.0
 #: Of so many sessions it is known when they last changed.
@@ -160,15 +163,25 @@ class LineFacts:
             self._ls.spawn(self._look(uri))
 
     async def _look(self, uri: str) -> None:
+        asked_at = time.monotonic()
         try:
             while (document := self.state(uri).document) is not None:
-                left = document.edited_at + _QUIET_S - time.monotonic()
+                now = time.monotonic()
+                left = document.edited_at + _QUIET_S - now
+                if self._knows(uri) and self._ls.is_indexing and now < asked_at + _PASS_S:
+                    left = max(left, min(_QUIET_S, asked_at + _PASS_S - now))
                 if left <= 0:
                     await self.table(uri)
                     return
                 await asyncio.sleep(left)
         finally:
             self._looking.discard(uri)
+
+    def _knows(self, uri: str) -> bool:
+        """Return whether there is something to tell of a document as it is."""
+        kept = self._kept.get(uri)
+        table = _result(kept[2]) if kept and kept[2].done() else None
+        return table is not None and table.state.document is self.state(uri).document
 
     async def table(self, uri: str) -> Table | None:
         """Return what is known of a whole document, as it is when this is asked."""

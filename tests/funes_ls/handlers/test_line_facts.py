@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, cast
 
+import pytest
 from lsprotocol import types
 from pygls.workspace import PositionCodec
 
@@ -24,6 +25,7 @@ class Editor:
         self.workspace = self
         self.text_documents = {URI: self.document}
         self.generation = 1
+        self.is_indexing = False
         self.author = "s1"
         self.asked = 0
         self.tasks: list[asyncio.Task[Any]] = []
@@ -106,3 +108,37 @@ async def _nobody() -> None:
 
 def test_a_line_of_nobody_is_asked_again_after_every_change() -> None:
     asyncio.run(_nobody())
+
+
+async def _a_history_is_read() -> None:
+    editor = await _known()
+    editor.is_indexing = True
+    for number in range(20):
+        editor.changed(f"read-{number}")
+        assert await editor.author_of(1) == "s1"
+    await asyncio.sleep(0.05)
+    assert editor.asked == 0
+    editor.author = "s2"
+    editor.is_indexing = False
+    await editor.settled()
+    assert editor.asked == 1
+    assert await editor.author_of(1) == "s2"
+
+
+def test_while_a_history_is_read_a_document_is_not_looked_at_with_every_hover() -> None:
+    asyncio.run(_a_history_is_read())
+
+
+async def _a_long_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("funes_ls.handlers.line_facts._PASS_S", 0.1)
+    editor = await _known()
+    editor.is_indexing = True
+    editor.changed("s2")
+    editor.author = "s2"
+    assert await editor.author_of(1) == "s1"
+    await asyncio.wait_for(editor.settled(), 10)
+    assert await editor.author_of(1) == "s2"
+
+
+def test_a_pass_that_goes_on_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asyncio.run(_a_long_pass(monkeypatch))
