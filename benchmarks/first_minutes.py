@@ -104,10 +104,13 @@ def _measure(folder: Path, args: argparse.Namespace) -> None:
     if not args.words_only:
         _get_model(home / "models", args.models)
     env = {**environment(home, user), "FUNES_WATCH": "0"}
+    no_model = {**env, "FUNES_MODEL": str(folder / "none")}
     questions = questions_of(_texts(history), random.Random(_SEED))
     load = os.getloadavg()[0]
-    run = first_index(home, env, history, questions, vectors_s=args.vectors)
-    idle = {"words": _idle(home, {**env, "FUNES_MODEL": str(folder / "none")}, questions)}
+    run = first_index(
+        home, no_model if args.words_only else env, history, questions, vectors_s=args.vectors
+    )
+    idle = {"words": _idle(home, no_model, questions)}
     tiers: dict[int, Tier] = {}
     if run.embedded:
         idle["vectors"] = _idle(home, env, questions)
