@@ -20,7 +20,8 @@ _PLACEHOLDER = re.compile(
     # Variables, templates and patterns.
     | \$\{ | \{\{ | \$\(\w | <[a-z][^<>]*> | %\(\w+\) | (?<!\w)%s(?!\w) | ^\$[a-z_]\w*\W*$
     | ^%[a-z_]+%$ | ^@[a-z_]+@$ | ^\{[^{}]*\}?$ | \(\?[:=!<] | ^\[[\w\ .-]+\]$ | ^\$[{(]
-    | process\.env | os\.environ | getenv | import\.meta | secrets\.[a-z_]+
+    | (?:^|[/:])secrets?/[\w-]+ | process\.env | os\.environ | getenv | import\.meta
+    | secrets\.[a-z_]+
     | \[\^?[a-z0-9]-[a-z0-9] | \w\|\w+\|\w
     """
 )
@@ -41,6 +42,7 @@ _CODE = re.compile(
 _SIGNS_OF_CODE = re.compile(r"[(){}\[\]]|===|=>|:$")
 _NAMED_PART = re.compile(r"[A-Z]?[a-z]{3,}")
 _UNSPOKEN = re.compile(r"(?i)[bcdfghjklmnpqrstvwxz]{4}|^[^aeiouy]+$")
+_LETTERS = re.compile(r"[A-Za-z]{8}")
 _CODES = re.compile(r"[A-Za-z0-9]{3,}-[A-Za-z0-9]{3,}")
 #: A call or an index of code, whatever its names look like.
 _EXPRESSION = re.compile(r"^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*[(\[][\w.()\[\]'\"]*$")
@@ -53,15 +55,18 @@ _DOTTED = re.compile(
 _SCRIPT = re.compile(r"^(?:\+\+|--)|\bthis\.|\)\)|\}\)|\]\[|\|\||&&|^![01]\b|=>|\.\w+\(|^\[\w+=")
 #: Words and a number, as things are named.
 _CONSTANT = re.compile(r"^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+){2,}$")
+_SNAKE = re.compile(r"^[A-Za-z]+\d?(?:_[A-Za-z]+\d?){4,}$")
 _OF_NAME = re.compile(r"^(?:[A-Za-z][a-z]{0,13}\d{0,3}|\d{1,6})$")
 _NUMBERED = re.compile(r"^[a-z]+(?:[-_.][a-z]+)*[-_.]v?\d{1,4}$")
 _PATH = re.compile(r"^(?:~|\.{1,2}|[A-Za-z]:)?/[\w.@ +~-]+(?:/|$)|^[\w.-]+(?:/[\w.@-]+)+\.\w{1,6}$")
 #: How a path of a file goes on that no value in Base64 does.
 _FILE = re.compile(r"(?:/[^/]*){3}|\.\w{1,6}$")
+#: Base64 that tells by its end that it is no path.
+_PADDED = re.compile(r"^[A-Za-z0-9+/]{42,}={1,2}$")
 _UUID = re.compile(r"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _HEX = re.compile(r"^(?:[0-9a-f]+|[0-9A-F]+)$")
 _DIGEST = re.compile(
-    r"(?i)^(?:sha\d+|md5|blake\w*|h\d)[-:=]|^0x[0-9a-f]+$|^sha256$|^(?:rsa|ecdsa|ssh)-[a-z0-9-]+$"
+    r"(?i)^(?:sha\d+|md5|blake\w*|h\d|aws4-hmac)[-:=]|^0x[0-9a-f]+$|^sha256$|^(?:rsa|ecdsa|ssh)-[a-z0-9-]+$"
 )
 _WORDY = re.compile(r"[A-Za-z]?[a-z]+|[A-Z]+|[0-9]+")
 _DATE = re.compile(r"^\d{4}-\d\d-\d\d|^\d+(?:\.\d+)*$|^v?\d+\.\d+[\w.+-]{0,24}$")
@@ -86,11 +91,11 @@ _NOT_SECRET_KEY = re.compile(
     )[\]"'`]*\s*(?::=|=>|->|==|[:=(|,])?\s*[a-z_.]*\(?["'`]*$"""
 )
 #: Between a name and its value: quotes, a type, an assignment.
-_TAIL = r"""[\]"'`*]*\s*(?::\s*&?(?:'static\s)?[a-z.]+\b\]?\s*=|:=|=>|->|==|[:=(|,：])?
-    \s*(?:[|>][-+]?\s+|[&!][\w!]+\s+|<<-?\s*["']?\w+["']?\s+|\\\s+)?n?["'`]*$"""
+_TAIL = r"""[\]"'`*]*\s*(?:\{[^{}"]*\}\s*)?
+    (?::\s*&?(?:'static\s)?[a-z.]+\b\]?\s*=|:=|=>|->|==|[:=(|,：是为為は는은—–])?\s*(?:[|>][-+]?\s+|[&!][\w!]+\s+|<<-?\s*["']?\w+["']?\s+|\\\s+)?[bn]?["'`]*$"""
 #: Names of what people think of, and not programs.
 _CHOSEN = r"""password | passwd | passphrase | passcode | pwd
-    | (?<![a-z])pw(?![a-z]) | (?<![a-z])pass
+    | (?<![a-z])pw(?![a-z]) | (?<![a-z])pass | (?-i:[a-z]Pass)
     | (?:ssh|db|store|key|user|smtp|mail|ftp|admin|root|sudo|bind|auth|pg|become)pass
     | passwort | kennwort | contrase[ñn]a | senha | parola | mot\ de\ passe | wachtwoord | has[łl]o
     | l[öo]senord | adgangskode | passord | salasana | heslo | jelsz[óo] | [şs][iİ]fre
@@ -99,18 +104,24 @@ _CHOSEN = r"""password | passwd | passphrase | passcode | pwd
 _PASSWORD_KEY = re.compile(rf"(?ix)(?:{_CHOSEN}){_TAIL}")
 _STRONG_KEY = re.compile(
     rf"""(?ix) (?: {_CHOSEN} | secret | token | credential | psk | salt | dsn | cookie
-    | (?:api|access|auth|app|admin|license|account|encryption|master|private|service)[_ .-]?key
+    | (?:api|access|auth|app|admin|license|account|encryption|master|private|secret|service)
+      [_ .-]?key
     | key[_-]?base | [_.-]pat | (?-i:[a-z]Pat) ){_TAIL}"""
 )
 _PRIVATE_KEY = re.compile(rf"(?ix)(?:private[_ .-]?key|secret[_ .-]?key|_pk|mnemonic){_TAIL}")
 #: A name; the one that stands last in a text counts, however far before its end.
 _NAME = re.compile(
     r"(?i)(?<![\w.-])[\w.-]*?"
-    r"(?:password|passwd|passphrase|secret|token|key|credential|pat|_pass)[\w.-]*"
+    r"(?:password|passwd|passphrase|secret|token|key|credential|pat|pwd|[_-]pass|[_-]auth"
+    r"|(?-i:[a-z](?:Pass|Auth)))[\w.-]*"
 )
 #: A tag of a markup, and what stands before a quoted value.
 _TAG = re.compile(r"</?\w+>")
 _ASSIGNED = re.compile(r"(?:[=:>]|--?\w+)\s*[\"'`>]$")
+#: Between a name and a value that is said to be one.
+_VALUED = re.compile(
+    r"^[\"'`]?:?\s*,?\s*[\"'`]?value[\"'`]?\s*[:=]\s*[\"'`]?$|^<>\s*<>$|^[\"'`]: b[\"']$"
+)
 #: Before what is a text and no name: a quote, or an assignment as shells and `.env` files have it.
 _IS_TEXT = re.compile(r"[\"'`]$|(?:^|[\s;→|:>+\"'`])(?:export )?[A-Z][A-Z0-9_]*=$")
 #: Values people use where there is nothing to keep secret.
@@ -147,6 +158,10 @@ _WEAK = frozenset(
         "pwd",
         "foobar",
         "minioadmin",
+        "changeit",
+        "hunter2",
+        "password1",
+        "password123",
         "rabbitmq",
     ]
 )
@@ -180,7 +195,8 @@ def is_random(value: str, *, least: int = 8) -> bool:
         return len(value) >= 20 and len(set(value)) >= 8 and not value.isdigit()
     if _is_code(value) or (_CODE.match(value) and not _jumbled(value)):
         return False
-    if _PATH.match(value) and (_FILE.search(value) or not _jumbled(value)):
+    is_path = _PATH.match(value) is not None and _PADDED.match(value) is None
+    if is_path and (_FILE.search(value) or not _jumbled(value)):
         return False
     if "://" in value:
         return False
@@ -199,7 +215,10 @@ def is_secret_of(value: str, before: str) -> bool:
         return False  # most of what is found, and sooner told than all that follows
     if is_placeholder(value) or _NOT_SECRET_KEY.search(before):
         return False
-    if (is_text or value.endswith("!")) and _PASSWORD_KEY.search(before) and is_written(value):
+    if value[0] == "/" and before.endswith("PWD="):
+        return False  # where a shell is or was
+    is_chosen = (is_text or value[-1:] == "!") and is_written(value)
+    if (is_chosen or _is_unspoken(value)) and _PASSWORD_KEY.search(before):
         return True
     if value.startswith("0x"):
         return _is_private(value, before)
@@ -222,6 +241,11 @@ def is_written(value: str) -> bool:
     if _DIGEST.match(value) or _NUMBERED.match(value):
         return False
     return chosen.is_words(value) or chosen.is_password(value)
+
+
+def is_id(value: str) -> bool:
+    """Return whether a value is an id, which is a secret where one lets somebody in."""
+    return _UUID.match(value) is not None
 
 
 def is_phrase(value: str, before: str) -> bool:
@@ -247,14 +271,15 @@ def is_near(value: str, before: str) -> bool:
         return False
     name, gap = names[-1][0].rpartition(".")[2], before[names[-1].end() :]
     is_text = name.isupper() or _ASSIGNED.search(gap) is not None
-    if is_text and _PASSWORD_KEY.search(name) and is_written(value):
+    if is_text and _PASSWORD_KEY.search(name) and (is_written(value) or _is_unspoken(value)):
         return True
-    if _SIGNS_OF_CODE.search(value):
+    if _SIGNS_OF_CODE.search(value) and not _is_of_all_signs(value):
         return False
     if "\n" in gap and not re.search(r"[=:>|]|\n\s*\n", gap):
         return False  # the lines of a certificate
     if _UUID.match(value):
-        return name.isupper() and "\n" not in gap and _STRONG_KEY.search(name) is not None
+        is_beside = _VALUED.search(gap) is not None or ("\n" not in gap and name.isupper())
+        return is_beside and _STRONG_KEY.search(name) is not None
     if value.startswith("0x"):
         return _is_private(value, name)
     if _HEX.match(value) and "\n" in gap and not re.search(r"[=:>]", gap):
@@ -277,6 +302,13 @@ def is_named_secret(value: str) -> bool:
         is_word = _CODE.match(value) is not None and _HEX.match(value) is None
         return _is_chosen(value) or (not is_word and _as_password(value))
     return is_random(value) or (not _CODE.match(value) and _as_password(value))
+
+
+def _is_of_all_signs(value: str) -> bool:
+    """Return whether signs stand all over a long value, as programs make keys, and no code does."""
+    signs = sum(not char.isalnum() for char in value)
+    digits = sum(map(str.isdigit, value))
+    return len(value) >= 32 and signs >= 6 and digits >= 2 and _LETTERS.search(value) is None
 
 
 def is_codes(value: str) -> bool:
@@ -311,7 +343,7 @@ def is_token(value: str) -> bool:
 
 
 def _is_code(value: str) -> bool:
-    return any(form.match(value) for form in (_EXPRESSION, _DOTTED, _NUMBERED, _CONSTANT))
+    return any(form.match(value) for form in (_EXPRESSION, _DOTTED, _NUMBERED, _CONSTANT, _SNAKE))
 
 
 def _is_of_code(value: str) -> bool:
@@ -335,6 +367,13 @@ def _as_password(value: str) -> bool:
     return _jumbled(value) or (
         kinds >= 3 and len(value) >= 10 and re.search(r"[!@#$%^&*~?+]", value) is not None
     )
+
+
+def _is_unspoken(value: str) -> bool:
+    """Return whether small letters follow one another as in no words."""
+    if len(value) < 12 or not (value.isascii() and value.isalpha() and value.islower()):
+        return False
+    return len(_UNSAID.findall(value)) >= 2
 
 
 def _is_chosen(value: str) -> bool:

@@ -49,22 +49,25 @@ _BY_CHANCE = {
     "funes.cookie-file", "funes.path-key", "funes.mail-login", "funes.client-key", "funes.unseal",
     "funes.key-pair", "funes.cookie-record", "funes.link", "funes.told", "funes.printed",
     "funes.before-name", "funes.told-login", "funes.bracketed",
+    "funes.login-token", "funes.commented", "funes.session-cookie", "funes.shown",
 }  # fmt: skip
 _PASSWORDS = {
     "funes.address-password", "funes.address-password-any", "funes.client-password",
     "funes.client-user", "funes.netrc", "funes.pgpass", "funes.connection", "funes.source-name",
     "funes.piped", "funes.counted", "funes.terraform", "funes.terraform-output",
     "funes.client-login", "funes.record", "funes.login-arguments", "funes.package-login",
+    "funes.slashed",
 }  # fmt: skip
 _TOLD = {
     "funes.prose", "funes.sentence", "funes.told", "funes.told-login", "funes.bracketed",
-    "funes.printed",
+    "funes.printed", "funes.shown",
 }  # fmt: skip
 _NAMED = {
     "funes.element", "funes.pair", "funes.statement", "funes.prompt", "funes.login",
     "funes.account", "funes.storepass", "funes.sent", "funes.sent-line", "funes.form-field",
     "funes.variable", "funes.positional", "funes.snmp", "funes.last-word", "funes.dialogue",
-    "funes.asked", "funes.element-value",
+    "funes.asked", "funes.element-value", "funes.radio", "funes.typed", "funes.signing",
+    "funes.page-field", "funes.here-text",
 }  # fmt: skip
 _LISTS = {
     "funes.codes": judge.is_codes, "funes.bytes": judge.is_bytes, "funes.salt": judge.is_salt,
@@ -77,6 +80,8 @@ _COOKIES = {"funes.cookie", "funes.cookie-option", "funes.cookie-code"}
 _COOKIE = re.compile(r"([\w.%-]+)(?:=|[\"']\s*:\s*[\"'])([^;,\s\"']{8,})")
 #: Names of phrases that have a certain number of words.
 _WALLET = re.compile(r"(?i)mnemonic|seed|recovery|backup|phrase")
+#: Before what lets somebody in, even if it is an id.
+_BEARER = re.compile(r"(?i)\bbearer\s$")
 #: Before the password in a file of logins.
 _LOGIN = re.compile(r"\b(?:login|machine|default)\s+\S+\s")
 #: So much of a token that whoever showed it cut off is still a secret.
@@ -308,6 +313,8 @@ def _is_secret(value: str, before: str, rule: str, *, encoded: bool) -> bool:
         return judge.is_secret_of(trimmed, "secret: " if encoded else before)
     if rule == "funes.prefixed" and judge.is_name(trimmed):
         return False
+    if judge.is_id(trimmed) and (rule == "funes.printed" or _BEARER.search(before)):
+        return True
     if rule in _BY_CHANCE:
         return judge.is_random(value.rstrip(").,;:]}"), least=10 if rule in _TOLD else 12)
     if rule == "funes.near":

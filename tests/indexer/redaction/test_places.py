@@ -256,6 +256,45 @@ PLACES = {
         ("K10 is a mountain\n",),
         lambda s: "K1" + f"0{s.of(64, HEX)}::server:{s.of(32, HEX)}",
     ),
+    "funes.login-token": Place(
+        "vault login VALUE\n",
+        ("vault login -method=userpass username=sam\n", "fly auth login --interactive-please\n"),
+        lambda s: s.of(28),
+    ),
+    "funes.radio": Place("iwconfig wlan0 key s:VALUE\n", ("iwconfig wlan0 key $WIRELESS\n",)),
+    "funes.slashed": Place(
+        "sqlplus app/VALUE@db1\n", ("sqlplus app/$PASS@db1\n", "sqlplus / as sysdba\n")
+    ),
+    "funes.typed": Place(
+        "page.get_by_label('Password').fill('VALUE')\n",
+        ("page.get_by_label('Password').fill('password')\n", "fill('#token').type('some text')\n"),
+    ),
+    "funes.signing": Place(
+        "jwt.sign(payload, 'VALUE')\n",
+        ("jwt.verify(token, 'secret')\n", "jwt.decode(token, 'publicKeyOfIssuer')\n"),
+    ),
+    "funes.commented": Place(
+        'new Client("VALUE"); // api key\n',
+        ('load("authentication-of-users"); // token\n',),
+        lambda s: s.of(32),
+    ),
+    "funes.page-field": Place(
+        '<input type="password" name="pw" value="VALUE">\n',
+        ('<input type="password" name="pw" value="Password">\n', '<meta name="csrf-param">\n'),
+    ),
+    "funes.here-text": Place(
+        "passwd --stdin sam <<< VALUE\n", ('passwd --stdin sam <<< "$PASSWORD"\n',)
+    ),
+    "funes.session-cookie": Place(
+        "JSESSIONID=VALUE; Path=/\n",
+        ("JSESSIONID=<redacted>; Path=/\n",),
+        lambda s: s.of(32, UPPER),
+    ),
+    "funes.shown": Place(
+        "this is my key VALUE\n",
+        ("this is my key takeaway\n", "the new token implementation works\n"),
+        lambda s: s.of(32),
+    ),
 }  # fmt: skip
 
 
