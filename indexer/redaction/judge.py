@@ -61,8 +61,7 @@ _NUMBERED = re.compile(r"^[a-z]+(?:[-_.][a-z]+)*[-_.]v?\d{1,4}$")
 _PATH = re.compile(r"^(?:~|\.{1,2}|[A-Za-z]:)?/[\w.@ +~-]+(?:/|$)|^[\w.-]+(?:/[\w.@-]+)+\.\w{1,6}$")
 #: How a path of a file goes on that no value in Base64 does.
 _FILE = re.compile(r"(?:/[^/]*){3}|\.\w{1,6}$")
-#: Base64 that tells by its end that it is no path.
-_PADDED = re.compile(r"^[A-Za-z0-9+/]{42,}={1,2}$")
+_BASE64 = re.compile(r"^[A-Za-z0-9+/]{40,}={0,2}$")
 _UUID = re.compile(r"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _HEX = re.compile(r"^(?:[0-9a-f]+|[0-9A-F]+)$")
 _DIGEST = re.compile(
@@ -195,7 +194,7 @@ def is_random(value: str, *, least: int = 8) -> bool:
         return len(value) >= 20 and len(set(value)) >= 8 and not value.isdigit()
     if _is_code(value) or (_CODE.match(value) and not _jumbled(value)):
         return False
-    is_path = _PATH.match(value) is not None and _PADDED.match(value) is None
+    is_path = _PATH.match(value) is not None and not _is_encoded(value)
     if is_path and (_FILE.search(value) or not _jumbled(value)):
         return False
     if "://" in value:
@@ -246,6 +245,11 @@ def is_written(value: str) -> bool:
 def is_id(value: str) -> bool:
     """Return whether a value is an id, which is a secret where one lets somebody in."""
     return _UUID.match(value) is not None
+
+
+def is_bearer(value: str) -> bool:
+    """Return whether a value lets somebody in, where nothing but that or a word stands."""
+    return is_id(value) or (len(value) >= 20 and _mixed(value) and not is_placeholder(value))
 
 
 def is_phrase(value: str, before: str) -> bool:
@@ -400,6 +404,13 @@ def _is_unsaid(value: str) -> bool:
         return False
     hits = len(_UNSAID.findall(value))
     return hits >= 2 and _changes(value) >= 4
+
+
+def _is_encoded(value: str) -> bool:
+    """Return whether a value with slashes is Base64: a path has no such parts."""
+    if not _BASE64.match(value):
+        return False
+    return any(len(part) >= 12 and _mixed(part) and _jumbled(part) for part in value.split("/"))
 
 
 def _mixed(value: str) -> bool:

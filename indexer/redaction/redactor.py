@@ -50,6 +50,7 @@ _BY_CHANCE = {
     "funes.key-pair", "funes.cookie-record", "funes.link", "funes.told", "funes.printed",
     "funes.before-name", "funes.told-login", "funes.bracketed",
     "funes.login-token", "funes.commented", "funes.session-cookie", "funes.shown",
+    "funes.by-host", "funes.user-line", "funes.peer", "funes.coded", "funes.below",
 }  # fmt: skip
 _PASSWORDS = {
     "funes.address-password", "funes.address-password-any", "funes.client-password",
@@ -67,21 +68,21 @@ _NAMED = {
     "funes.account", "funes.storepass", "funes.sent", "funes.sent-line", "funes.form-field",
     "funes.variable", "funes.positional", "funes.snmp", "funes.last-word", "funes.dialogue",
     "funes.asked", "funes.element-value", "funes.radio", "funes.typed", "funes.signing",
-    "funes.page-field", "funes.here-text",
+    "funes.page-field", "funes.here-text", "funes.tunnel",
 }  # fmt: skip
 _LISTS = {
     "funes.codes": judge.is_codes, "funes.bytes": judge.is_bytes, "funes.salt": judge.is_salt,
 }  # fmt: skip
 _PHRASES = {"funes.phrase", "funes.phrase-single"}
 #: Rows of tables and the like, of which any value may be one.
-_ROWS = {"funes.statement-values", "funes.cells", "funes.fields"}
+_ROWS = {"funes.statement-values", "funes.cells", "funes.fields", "funes.columns", "funes.shares"}
 _VALUE = re.compile(r"[^\s,|;\"'`()<>\\]{8,}")
 _COOKIES = {"funes.cookie", "funes.cookie-option", "funes.cookie-code"}
 _COOKIE = re.compile(r"([\w.%-]+)(?:=|[\"']\s*:\s*[\"'])([^;,\s\"']{8,})")
 #: Names of phrases that have a certain number of words.
 _WALLET = re.compile(r"(?i)mnemonic|seed|recovery|backup|phrase")
 #: Before what lets somebody in, even if it is an id.
-_BEARER = re.compile(r"(?i)\bbearer\s$")
+_BEARER = re.compile(r"(?i)\b(?:bearer|basic)\s$")
 #: Before the password in a file of logins.
 _LOGIN = re.compile(r"\b(?:login|machine|default)\s+\S+\s")
 #: So much of a token that whoever showed it cut off is still a secret.
@@ -313,7 +314,9 @@ def _is_secret(value: str, before: str, rule: str, *, encoded: bool) -> bool:
         return judge.is_secret_of(trimmed, "secret: " if encoded else before)
     if rule == "funes.prefixed" and judge.is_name(trimmed):
         return False
-    if judge.is_id(trimmed) and (rule == "funes.printed" or _BEARER.search(before)):
+    if _BEARER.search(before) and judge.is_bearer(trimmed):
+        return True
+    if rule == "funes.printed" and judge.is_id(trimmed):
         return True
     if rule in _BY_CHANCE:
         return judge.is_random(value.rstrip(").,;:]}"), least=10 if rule in _TOLD else 12)

@@ -6,6 +6,7 @@ import pytest
 
 from funes_ls.indexer.redaction.redactor import Redactor
 from tests.credentials_commands import commands
+from tests.credentials_files import kept
 from tests.credentials_more import PLACES, Sample, named, placed
 from tests.harmless_more import harmless
 
@@ -40,6 +41,13 @@ def test_other_kinds_are_found_in_other_places(redactor: Redactor, seed: int) ->
 def test_commands_files_and_what_people_say_are_known(redactor: Redactor, seed: int) -> None:
     samples = list(commands(seed))
     assert len(left(redactor, samples)) <= 0.02 * len(samples)
+
+
+@pytest.mark.parametrize("seed", _SEEDS)
+def test_files_that_keep_them_are_known(redactor: Redactor, seed: int) -> None:
+    samples = list(kept(seed))
+    assert len({one.kind for one in samples}) > 80
+    assert len(left(redactor, samples)) <= 0.04 * len(samples)
 
 
 @pytest.mark.parametrize("seed", [*_SEEDS, 5])

@@ -295,6 +295,37 @@ PLACES = {
         ("this is my key takeaway\n", "the new token implementation works\n"),
         lambda s: s.of(32),
     ),
+    "funes.by-host": Place(
+        '{"github-oauth": {"git.example.net": "VALUE"}}',
+        ('{"tokens": {"length": "twelve-characters"}}',),
+        lambda s: s.of(40, HEX),
+    ),
+    "funes.user-line": Place(
+        "url = https://example.net\nuser = sam:VALUE\n",
+        ("user = models:UserOfToday\n", "user on duty since 2026-03-02\n", "a * b * c\n"),
+    ),
+    "funes.peer": Place(
+        "sam * VALUE *\n", ("f(a) * abs(cinv).sum(-2).max(-1) * 2\n", "- a * b1 * *\n")
+    ),
+    "funes.tunnel": Place('sam : EAP "VALUE"\n', (': PSK "password"\n',)),
+    "funes.coded": Place(
+        '{"device_code": "VALUE", "interval": 5}',
+        ('{"encryption": "aes-256-gcm-with-associated-data"}',),
+        lambda s: s.of(40),
+    ),
+    "funes.shares": Place(
+        '{"unseal_keys_b64": ["VALUE"]}', ('{"unseal_keys_b64": []}',), lambda s: s.b64(33)
+    ),
+    "funes.columns": Place(
+        " id | token\n----+-------\n  1 | VALUE\n",
+        (" id | token\n----+-------\n  1 | required\n", "key | kind\n--- | ---\na | string\n"),
+        lambda s: s.of(32),
+    ),
+    "funes.below": Place(
+        "Your new API key:\n\n    VALUE\n\nKeep it.\n",
+        ("Your new API key:\n\n    see-the-dashboard-for-it\n",),
+        lambda s: s.of(32),
+    ),
 }  # fmt: skip
 
 
