@@ -77,18 +77,19 @@ def prepare(spec: "MemorySpec", args: argparse.Namespace) -> list[str]:
         GateError: nobody could say what is clean.
         MemoryStateError: the memory is missing, or not for this user.
     """
+    from funes_ls.cli.push import is_public
     from funes_ls.gate.check import check
 
     check(())
     try:
-        _remote(spec).head()
+        head = _remote(spec).head()
     except FunesError as exc:
         if exc.kind in _PASSING:
             return [f"{exc.message} Its sessions are published once it can be reached."]
         if exc.kind != "missing":
             raise
         return [_made(spec, args, exc)]
-    return []
+    return [is_public(spec.text)] if head.private is False else []
 
 
 def _made(spec: "MemorySpec", args: argparse.Namespace, missing: FunesError) -> str:

@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from funes_ls import render
@@ -12,7 +12,7 @@ from funes_ls.indexer.errors import MemoryStateError, UsageError
 from funes_ls.render import counted
 
 if TYPE_CHECKING:
-    from funes_ls.hub.push import PushAnswer, PushRequest
+    from funes_ls.hub.push import Doubt, PushAnswer, PushRequest
     from funes_ls.hub.remote import Remote
     from funes_ls.indexer.settings import Settings
 
@@ -98,23 +98,43 @@ def _pushed(
             remote,
             settings.home,
             request,
-            is_meant=lambda name: _is_meant(name, args),
+            is_meant=lambda name, doubt: _is_meant(name, args, doubt),
+            told=lambda private: _warn_of_public(remote.spec.text, private),
             progress=progress,
         )
 
 
-def _is_meant(memory: str, args: argparse.Namespace) -> bool:
-    if args.yes:
+def is_public(memory: str) -> str:
+    """Return what is said of a memory that everyone can read."""
+    return f"{memory} is PUBLIC: everyone can read what is published there."
+
+
+def _warn_of_public(memory: str, private: bool | None) -> None:
+    """Say before anything leaves that everyone can read it; `--quiet` does not keep that back."""
+    if private is False:
+        with aside():
+            notice(is_public(memory))
+
+
+_DOUBTS: "Mapping[Doubt, str]" = {
+    "strange": "{memory} holds nothing of this machine's sessions",
+    "public": "{memory} is public, and nothing was published there from this machine yet",
+}
+
+
+def _is_meant(memory: str, args: argparse.Namespace, doubt: "Doubt") -> bool:
+    # Programs were told that it is public, and go on as before.
+    if args.yes or (doubt == "public" and not is_terminal()):
         return True
+    said = _DOUBTS[doubt].format(memory=memory)
     if not is_terminal():
         raise UsageError(
-            f"{memory} holds nothing of this machine's sessions; is it the memory you mean?",
+            f"{said}; is it the memory you mean?",
             hint="Pass `--yes` if it is.",
             kind="not_confirmed",
         )
-    asked = f"{memory} holds nothing of this machine's sessions. Publish to it?"
     with aside():
-        is_meant = confirm(asked, default=False)
+        is_meant = confirm(f"{said}. Publish to it?", default=False)
     if is_meant:
         return True
     notice("Nothing was published.", quiet=args.quiet)
@@ -134,10 +154,10 @@ def lines(answer: "PushAnswer") -> Iterator[str]:
     if answer.state == "declined":
         return
     if answer.state == "would_push":
-        yield f"Would leave for {memory}: {_amount(answer)}."
+        yield f"Would leave for {memory}{_readers(answer)}: {_amount(answer)}."
         yield from _sessions(answer)
     elif answer.state == "pushed":
-        made = " (new, private)" if answer.created else ""
+        made = " (new, private)" if answer.created and answer.private else _readers(answer)
         yield (
             f"Published to {memory}{made}: {_amount(answer)}; "
             f"{answer.uploaded_bytes / 1e6:.1f} MB sent. "
@@ -148,6 +168,10 @@ def lines(answer: "PushAnswer") -> Iterator[str]:
     else:
         yield f"There is nothing to publish to {memory}."
     yield from _notes(answer)
+
+
+def _readers(answer: "PushAnswer") -> str:
+    return " (PUBLIC)" if answer.private is False else ""
 
 
 def _amount(answer: "PushAnswer") -> str:

@@ -69,7 +69,7 @@ def _pushed(memory: str) -> str:
             remote,
             settings.home,
             PushRequest(patient=False, only_new=True),
-            is_meant=lambda _name: False,
+            is_meant=lambda _name, _doubt: False,
         )
     kept = f", {answer.withheld_blocks} blocks kept back" if answer.withheld_blocks else ""
     return f"{answer.state}: {answer.passages} chunks{kept}"

@@ -7,6 +7,7 @@ dataset again and compared with what was scanned, so that nothing else can go in
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 
@@ -83,10 +84,12 @@ class PushAnswer(Struct, kw_only=True):
         withheld_blocks: How many blocks that are.
         created: Whether the repository was made for it; `first`: whether it held nothing.
         reindexed: Whether its indexes were made to cover every row.
+        private: Whether others cannot read the memory; None where that is not told.
     """
 
     memory: str
     state: str = "up_to_date"
+    private: bool | None = None
     revision: str = ""
     chunks: int = 0
     sessions: list[SessionShare] = []
@@ -107,8 +110,14 @@ class PushAnswer(Struct, kw_only=True):
     reindexed: bool = False
 
 
-#: Asked, with the name of a memory that shares nothing with this one, whether it is meant.
-Meant = Callable[[str], bool]
+#: `strange`: the memory shares nothing with this one; `public`: all can read it, and nothing was
+#: published there from here before. Whether it is meant is asked with its name.
+Doubt = Literal["strange", "public"]
+Meant = Callable[[str, Doubt], bool]
+
+
+def _no_word(_private: bool | None) -> None:
+    """Tell nobody."""
 
 
 def push(
@@ -118,6 +127,7 @@ def push(
     request: PushRequest,
     *,
     is_meant: Meant,
+    told: Callable[[bool | None], None] = _no_word,
     progress: Progress = ignore_progress,
     cancelled: Cancelled = never,
 ) -> PushAnswer:
@@ -128,7 +138,8 @@ def push(
         remote: The memory elsewhere.
         home: Of the local memory.
         request: What is asked.
-        is_meant: Asked when no row of the other side is one of ours.
+        is_meant: Asked where it is in doubt that this memory is the one meant.
+        told: Told whether the memory is private, before anything is sent.
         progress: Told how it goes on.
         cancelled: Asked now and then.
 
@@ -140,7 +151,7 @@ def push(
     """
     with receipts.publishing(home, remote.spec, wait_s=_PATIENCE_S if request.patient else 0.0):
         run = _Push(view, remote, home, request, progress)
-        return run.result(is_meant, cancelled)
+        return run.result(is_meant, told, cancelled)
 
 
 class _Push:
@@ -163,18 +174,21 @@ class _Push:
         self.answer = PushAnswer(memory=self.spec.text)
         self.decisions: Decisions = read_decisions(home, self.spec)
 
-    def result(self, is_meant: Meant, cancelled: Cancelled) -> PushAnswer:
+    def result(
+        self, is_meant: Meant, told: Callable[[bool | None], None], cancelled: Cancelled
+    ) -> PushAnswer:
         if self.request.only_new and self._is_settled():
             return self.answer
         head, known = self._newest(self._head)
-        self.answer.first = head.is_empty
+        self.answer.first, self.answer.private = head.is_empty, head.private
+        told(head.private)
         chosen = self._chosen(known)
         fresh = fresh_rows(self.view, known.ids, chosen.going)
         self.answer.waiting = waiting_rows(self.view, chosen)
         self.answer.chunks = known.rows
         is_dry = self.request.dry_run
-        is_strange = bool(fresh.offsets and not fresh.shared and (known.ids or head.has_others))
-        if is_strange and not is_dry and not is_meant(self.spec.text):
+        doubts = [] if is_dry else self._doubts(head, known, fresh)
+        if not all(is_meant(self.spec.text, doubt) for doubt in doubts):
             self.answer.state = "declined"
             return self.answer
         offer = Offer()
@@ -199,6 +213,17 @@ class _Push:
             known = self._published(head, known, offer, fresh)
         self._reindex(known)
         return self.answer
+
+    def _doubts(self, head: Head, known: Known, fresh: Fresh) -> list[Doubt]:
+        """Return why this may not be the memory that is meant."""
+        if not fresh.offsets:
+            return []
+        found: list[Doubt] = []
+        if head.private is False and receipts.read_receipt(self.home, self.spec) is None:
+            found.append("public")
+        if not fresh.shared and (known.ids or head.has_others):
+            found.append("strange")
+        return found
 
     def _is_settled(self) -> bool:
         """Tell whether nothing was published by hand yet, or all that may go is there already."""

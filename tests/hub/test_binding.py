@@ -70,10 +70,12 @@ def test_an_agent_is_bound_changed_and_unbound(
     hub.add_repo(NAME, private=True)
     ran = add()
     assert ran.code == 0, ran.err
+    assert "PUBLIC" not in ran.out
     assert binding.bindings(funes_home) == {"hermes": NAME}
     assert NAME in (own_home / ".hermes" / "config.yaml").read_text(encoding="utf-8")
     hub.add_repo("acme/web")
-    assert add("acme/web").code == 0
+    ran = add("acme/web")
+    assert ran.code == 0 and "acme/web is PUBLIC: everyone can read" in ran.out
     assert binding.bindings(funes_home) == {"hermes": "acme/web"}
     assert add("local").code == 0
     assert binding.bindings(funes_home) == {}

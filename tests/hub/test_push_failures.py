@@ -314,7 +314,7 @@ def test_two_publishers_at_once_lose_nothing(
         try:
             with OpenEachTime(settings).reading("local") as memory, memory.snapshot() as view:
                 remote = HubRemote(parse_spec(NAME, settings), hub_env)
-                push(view, remote, home, PushRequest(), is_meant=lambda _name: True)
+                push(view, remote, home, PushRequest(), is_meant=lambda _name, _doubt: True)
         except BaseException as exc:
             faults.append(exc)
 
