@@ -292,6 +292,21 @@ def harmless(seed: int) -> Iterator[tuple[str, str]]:
             put = text.replace("NAME", name.upper()).replace("name", name).replace("VALUE", value)
             yield f"{name} in {shown}", put
         yield f"{name} in a string", json.dumps(json.dumps({name: value}))
+    key = s.of(40, "0123456789ABCDEF")
+    for kind, text in (
+        ("fetched", f"gpg --keyserver hkps://keys.example.org --recv-keys {key}\n"),
+        ("fetched long", f"apt-key adv --keyserver keys.example.org --recv-keys 0x{key}\n"),
+        ("used", f"gpg: Signature made 2026-03-02\ngpg:                using RSA key {key}\n"),
+        ("imported", f'gpg: key {key[24:]}: public key "Sam" imported\n'),
+        ("trusted", f"gpg --trusted-key {key} --verify a.asc\n"),
+        ("hash of a key", json.dumps({"key_sha256": s.of(64, HEX), "token_md5": s.of(32, HEX)})),
+        ("pinned", f"const pubkey256 = '{s.b64(32)}';\n"),
+        (
+            "signed by",
+            f"[signed-by=/usr/share/keyrings/{key[:16].lower()}.gpg] https://example.org\n",
+        ),
+    ):
+        yield f"public key {kind}", text
     for at, line in enumerate(_LINES.strip().splitlines()):
         yield f"line {at}: {line}", f"{line}\n"
         yield f"json {at}: {line}", json.dumps({"type": "text", "text": f"{line}\n"})

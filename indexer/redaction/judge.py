@@ -86,6 +86,8 @@ _NOT_SECRET_KEY = re.compile(
     |field|hint|prompt|
     ttl|issuer|audience|format|status|label|prefix|algorithm|size|index)
     | (?:key|token)(?:id|type|name|path|file) | fingerprint | integrity | checksum | digest
+    | (?:recv|send|export|delete|list|search|refresh|locate)-keys? | (?:trusted|default|signing)-key
+    | (?:key|token)[_-]?(?:sha\d+|md5|crc\d*|checksum|digest) | pub[_-]?key\w*
     | author | passwordless | signature | thumbprint | password_reset | key_salt
     )[\]"'`]*\s*(?::=|=>|->|==|[:=(|,])?\s*[a-z_.]*\(?["'`]*$"""
 )
