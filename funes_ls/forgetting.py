@@ -1,7 +1,6 @@
 """`funes forget`: which sessions are meant, what would go, and their end."""
 
 from collections.abc import Generator, Sequence
-from typing import Any
 
 from funes_ls.hub.receipts import drop_copies, holding
 from funes_ls.indexer.blocks import blocks_of_rows
@@ -11,6 +10,7 @@ from funes_ls.indexer.forget import Forgotten, forget_steps, with_subagents
 from funes_ls.indexer.lexical import searchable_text
 from funes_ls.indexer.memory import Memory, MemoryView
 from funes_ls.indexer.progress import Cancelled, IndexEvent, Progress, ignore_progress, never
+from funes_ls.indexer.purge import is_due, purge_steps
 from funes_ls.indexer.repos import repo_of
 from funes_ls.indexer.settings import Settings
 from funes_ls.memories import Memories
@@ -22,6 +22,7 @@ _NAMED = 10
 #: So much of an id says which session is meant, where there is no way back.
 _LEAST = 6
 _TRACES_STAY = "The traces themselves stay where they are, and are not read again."
+_FINISHED = "What an earlier run that was cut off had left of sessions on the disk is gone now."
 _NOT_PURE = (
     "Another process is still reading the memory as it was; what is left of them on the disk is "
     "removed by the next command that writes to it."
@@ -56,22 +57,33 @@ def forget(
             "Nothing says which sessions to forget.",
             hint="Name one, or pass `--project`, `--match` or `--before`.",
         )
+    settings = memories.settings
+    write = write or in_this_process(settings)
     with memories.reading("local") as memory, memory.snapshot() as view:
-        chosen = _chosen(params, view, cancelled=cancelled, progress=progress)
+        is_cut_off = is_due(view) and not params.dry_run
+        was_forgotten = _was_forgotten(params.session.strip(), view)
+        try:
+            chosen = _chosen(params, view, cancelled=cancelled, progress=progress)
+        except UsageError:
+            if not was_forgotten:
+                raise
+            chosen = []
         going = with_subagents(chosen, view.catalog)
         chunks = sum(one.chunks for one in going)
     ids = [one.session_id for one in going]
     forgotten = Forgotten(sessions=len(ids), chunks=chunks, pure=False)
     is_real = bool(ids) and not params.dry_run
+
+    def change(memory: Memory, stopped: Cancelled) -> Generator[float, None, Forgotten]:
+        told = rewriting(progress, stopped)
+        if ids:
+            return (yield from forget_steps(memory, settings.home, ids, told=told))
+        pure = yield from purge_steps(memory, settings.home, told=told)
+        return Forgotten(sessions=0, chunks=0, pure=pure)
+
     if is_real:
-        settings = memories.settings
-        write = write or in_this_process(settings)
-
-        def change(memory: Memory, stopped: Cancelled) -> Generator[float, None, Any]:
-            told = rewriting(progress, stopped)
-            return forget_steps(memory, settings.home, ids, told=told)
-
         drop_copies(settings.home, ids)  # first: a run that is killed does not know them again
+    if is_real or is_cut_off:
         forgotten = write(change)
     newest = sorted(going, key=_ended, reverse=True)[:_NAMED]
     return ForgetAnswer(
@@ -82,13 +94,30 @@ def forget(
         forgotten=is_real,
         pure=forgotten.pure,
         published=held_elsewhere(ids, memories.settings) if ids else (),
-        note=_note(is_real, forgotten),
+        note=_note(is_real, forgotten)
+        if ids
+        else _note_of_none(was_forgotten, is_cut_off, forgotten),
     )
 
 
 def held_elsewhere(session_ids: Sequence[str], settings: Settings) -> tuple[str, ...]:
     """Return the memories elsewhere that sessions were published to; without any, all of them."""
     return holding(settings.home, session_ids)
+
+
+def _was_forgotten(session: str, view: MemoryView) -> bool:
+    gone = view.catalog.tombstones()
+    return session in gone or (
+        len(session) >= _LEAST and any(name.startswith(session) for name in gone)
+    )
+
+
+def _note_of_none(was_forgotten: bool, is_cut_off: bool, forgotten: Forgotten) -> str:
+    """Return what is said where nothing goes: a run that was cut off may have taken it out."""
+    notes = ["It was forgotten before."] if was_forgotten else []
+    if is_cut_off:
+        notes.append(_FINISHED if forgotten.pure else _NOT_PURE)
+    return " ".join(notes)
 
 
 def _note(is_real: bool, forgotten: Forgotten) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from funes_ls.indexer import dataset as lance
 from funes_ls.indexer import memory_repair as repair
 from funes_ls.indexer.home import drop_shown
-from funes_ls.indexer.memory import CATALOG, Memory, derived_place
+from funes_ls.indexer.memory import CATALOG, Memory, MemoryView, derived_place
 
 _log = logging.getLogger(__name__)
 #: Keys of the catalog: whether bytes are to be removed, and of which generation they last were.
@@ -37,7 +37,7 @@ def expect(memory: Memory) -> None:
     memory.catalog.put(_DUE, 1)
 
 
-def is_due(memory: Memory) -> bool:
+def is_due(memory: MemoryView) -> bool:
     """Return whether rows have left whose bytes may be there still."""
     return bool(memory.catalog.get(_DUE, 0))
 

@@ -83,7 +83,7 @@ def _folder(project: str | None) -> str | None:
 
 def _text(found: Any) -> str:
     if not found.total:
-        return "No session matches; nothing was forgotten."
+        return f"No session matches; nothing was forgotten. {found.note}".rstrip()
     if not found.forgotten:
         return f"{_listed(found)}\n{found.note}"
     return f"{_counts(found)} forgotten. {found.note}"

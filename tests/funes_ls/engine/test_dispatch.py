@@ -489,8 +489,10 @@ def test_a_session_is_forgotten_for_good(memory: Path, talk: Talk) -> None:
     done = talk.asked(4, "funes/forget", session=session)["result"]
     assert (done["chunks"], done["forgotten"]) == (1, True)
     assert recall(5, talk)["result"]["hits"] == []
-    again = talk.asked(6, "funes/forget", session=session)["error"]
-    assert again["code"] == protocol.INVALID_PARAMS
+    again = talk.asked(6, "funes/forget", session=session)["result"]
+    assert (again["total"], again["note"]) == (0, "It was forgotten before.")
+    unknown = talk.asked(7, "funes/forget", session="no-such-session")["error"]
+    assert unknown["code"] == protocol.INVALID_PARAMS
 
 
 def test_settings_change_without_a_restart(memory: Path, talk: Talk) -> None:
