@@ -2,26 +2,23 @@
 
 The history is written or taken, read as `funes index` reads it, and its first rows are embedded by
 the model itself. The bulk gets vectors of a fast stand-in: each word picks a direction, a text is
-the mean of its words' directions. They cost a search what real ones cost; what they find means
-nothing, so such a home is for clocks only.
+the mean of its words' directions; likewise token vectors. They cost a search what real ones cost;
+what they find means nothing, so such a home is for clocks only.
 """
 
 import argparse
 import os
-import re
 import shutil
 import sys
 import time
-import zlib
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from benchmarks.latency.history import write_history
+from benchmarks.latency.stand_ins import StandIn, fill_tokens
 from funes_ls import models, service
 from funes_ls.indexer import embedding
 from funes_ls.indexer.lock import writer_lock
@@ -32,11 +29,7 @@ from funes_ls.indexer.settings import Settings
 _BYTES_A_CHUNK = 900
 _PART_MB = 15.0
 _BATCH = 4096
-_BUCKETS = 1 << 16
-_WORD = re.compile(r"\w+")
 _ABOUT = "bench.json"
-
-Vectors = NDArray[np.float32]
 
 
 class About(Struct, frozen=True, kw_only=True):
@@ -73,6 +66,7 @@ def make(  # noqa: D417
         with memory:
             done = _embed(memory, settings, real)
             memory.tidy()
+            fill_tokens(memory, embedding.load(memory.state().stamp, settings.models_dir))
             memory.count_turns()
             state = memory.state()
     about = About(
@@ -133,32 +127,6 @@ def _embed(memory: Memory, settings: Settings, real: int) -> int:
         done += len(by_model)
         _say(f"{memory.catalog.pending_count():,} chunks left")
     return done
-
-
-class StandIn:
-    """Gives texts that share words vectors that are close, thousands a second."""
-
-    def __init__(self, dim: int) -> None:
-        """Draw the directions."""
-        drawn = np.random.default_rng(3).standard_normal((_BUCKETS, dim), dtype=np.float32)
-        self._directions = drawn
-        self._buckets: dict[str, int] = {}
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return (len(texts), dim) float32, L2-normalised."""
-        vectors = np.stack([self._directions[self._places(text)].sum(axis=0) for text in texts])
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.asarray(vectors / np.maximum(lengths, 1e-9), dtype=np.float32)
-
-    def _places(self, text: str) -> list[int]:
-        known = self._buckets
-        places = []
-        for word in _WORD.findall(text) or [""]:
-            place = known.get(word)
-            if place is None:
-                place = known[word] = zlib.crc32(word.lower().encode()) % _BUCKETS
-            places.append(place)
-        return places
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from benchmarks.latency.history import gather, write_history
-from benchmarks.latency.make_memory import StandIn, Vectors
+from benchmarks.latency.stand_ins import StandIn, Vectors, fill_tokens
 from funes_ls import service
 from funes_ls.indexer import embedding
 from funes_ls.indexer.lock import writer_lock
@@ -172,7 +172,9 @@ def _tidied(settings: Settings) -> float:
         began = time.monotonic()
         memory.tidy(keep_s=1.0)
         memory.count_turns()
-        return time.monotonic() - began
+        tidied_s = time.monotonic() - began
+        fill_tokens(memory, embedding.load(memory.state().stamp, settings.models_dir))
+        return tidied_s
 
 
 def _note(home: Path, state: Made) -> None:
