@@ -17,9 +17,9 @@ LIMIT_S = 30.0
 _START_S = 12.0
 _ANSWER_S = 12.0
 _AGAIN_S = 0.2
-#: What passes: the engine is being replaced, or makes its memory ready.
-_PASSING = frozenset({"engine_stopping", "locked"})
-_MOST_TRIES = 20
+_MARGIN_S = 2.0
+#: What passes: the engine is being replaced, makes its memory ready, or fetches one from elsewhere.
+_PASSING = frozenset({"engine_stopping", "locked", "fetching"})
 
 
 class Withdrawn(Exception):
@@ -62,18 +62,18 @@ class Call:
         if not is_named and not (self._home / "memory").is_dir():
             raise no_memory(self._home)
         died = False
-        for _ in range(_MOST_TRIES):
+        while True:
             try:
                 return self._asked(method, params)
             except EngineError as exc:
                 if self.cancelled:
                     raise Withdrawn from None
                 passes = exc.kind in _PASSING or (exc.kind == "engine_down" and not died)
-                if not passes or self._left_s < _AGAIN_S:
+                # With a margin: how far it has come is told, not that the time is over.
+                if not passes or self._left_s < _MARGIN_S:
                     raise
                 died = died or exc.kind == "engine_down"
                 self._cancelled.wait(_AGAIN_S)
-        raise EngineError("The engine is not ready.", hint="Try again.", kind="engine_timeout")
 
     @property
     def _left_s(self) -> float:

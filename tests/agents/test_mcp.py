@@ -1,6 +1,7 @@
 """Real agents recall through MCP what other agents were told a moment ago."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,47 @@ def test_all_tools_work_and_no_engine_has_to_run_before(agent: Agent, place: Pla
         assert "1\tROUND_UP = True" in line and "ask: Write the rounding" in line
         assert re.search(r"claude_code [12]\b", memory)  # this session may be read by now, too
         assert "pid" in status(place)
+
+
+@pytest.mark.timeout(200)
+def test_pi_reads_the_memory_that_it_names(place: Place) -> None:
+    need(CLAUDE)
+    need(PI)
+    other = place.root / "other memory"
+    with no_engine_after(place):
+        add(PI, place)
+        ran = CLAUDE.run(place, "How shall we round harbour dues?", [Reply(text=DECISION)])
+        assert ran.returncode == 0, ran.output
+        recalled(place, DECISION)
+        place.funes("engine", "stop", more=SERVED)
+        shutil.copytree(place.home / ".funes" / "memory", other)
+        assert place.funes("forget", "--match", "guilders", "--yes").returncode == 0
+
+        told: list[str] = []
+
+        def following() -> Reply:
+            found = re.search(
+                r"→ get (\S+) (\S+) --memory .*other memory'$", told[-1], re.MULTILINE
+            )
+            assert found is not None, told
+            given = {"session_id": found[1], "turn_uuid": found[2], "memory": str(other)}
+            return Reply(text="I read on.", calls=(call_of(PI, "get", **given),))
+
+        asked = [
+            Reply(text="I look.", calls=(call_of(PI, "recall", query=DECISION),)),
+            Reply(
+                text="And there.", calls=(call_of(PI, "recall", query=DECISION, memory=str(other)),)
+            ),
+            following,
+            Reply(text="That is all."),
+        ]
+        ran = PI.run(
+            place,
+            QUESTION,
+            asked,
+            before=lambda log: told.append(heard(log.asked[-1])) if log.asked else None,
+        )
+        assert ran.returncode == 0, ran.output
+        here, there, turn = told[1:4]
+        assert DECISION not in here
+        assert DECISION in there and DECISION in turn

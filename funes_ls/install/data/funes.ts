@@ -73,7 +73,14 @@ function options(given: Record<string, unknown>, names: Record<string, string>):
   return words;
 }
 
-const MEMORY = CALLED.memory.length ? [`--memory=${CALLED.memory[0]}`] : [];
+// The memories that a call names, with commas between, or else the one this agent was given.
+function memories(named: unknown): string[] {
+  const wanted = String(named ?? "").split(",").map((one) => one.trim()).filter(Boolean);
+  return (wanted.length ? wanted : CALLED.memory.slice(0, 1)).map((one) => `--memory=${one}`);
+}
+
+const WHICH = "which memory: `local`, `org/name` on the Hub, an address such as s3://bucket/folder";
+const USUAL = "leave it out for the usual one";
 const text = (description: string) => ({ type: "string", description });
 const count = (description: string) => ({ type: "integer", minimum: 1, description });
 
@@ -118,7 +125,9 @@ export default function (pi: any) {
         harness: text("only sessions of this agent: claude, codex, pi, hermes"),
         project: text("only sessions in this folder, or one whose path ends in these names"),
         since: text("only what is newer: 2026-03-01, 7d, 12h, yesterday"),
+        until: text("only what is older, likewise"),
         path: text("only sessions that touched this file or folder"),
+        memory: text(`${WHICH}, or several with commas between; ${USUAL}`),
       },
       required: ["query"],
     },
@@ -129,9 +138,10 @@ export default function (pi: any) {
         harness: "--harness",
         project: "--project",
         since: "--since",
+        until: "--until",
         path: "--path",
       };
-      const words = ["recall", "--quiet", ...MEMORY, ...options(given, names)];
+      const words = ["recall", "--quiet", ...memories(given.memory), ...options(given, names)];
       return answer([...words, "--", String(given.query)], signal);
     },
   });
@@ -148,11 +158,13 @@ export default function (pi: any) {
         session_id: text("the session"),
         turn_uuid: text("the turn"),
         window: count("how many turns before and after, 3 by default"),
+        memory: text(`${WHICH}, as its line after "get" says; ${USUAL}`),
       },
       required: ["session_id", "turn_uuid"],
     },
     async execute(_id: string, given: any, signal?: AbortSignal) {
-      const words = ["get", "--quiet", ...MEMORY, ...options(given, { window: "--window" })];
+      const own = [...memories(given.memory).slice(0, 1), ...options(given, { window: "--window" })];
+      const words = ["get", "--quiet", ...own];
       return answer([...words, "--", String(given.session_id), String(given.turn_uuid)], signal);
     },
   });

@@ -275,13 +275,30 @@ def test_a_call_ends_when_its_time_is_up(own_home: Path) -> None:
     assert "in time" in result["content"][0]["text"]
 
 
-@pytest.mark.parametrize("kind", ["engine_stopping", "locked"])
+@pytest.mark.parametrize("kind", ["engine_stopping", "locked", "fetching"])
 def test_what_passes_is_asked_again(client: Client, kind: str) -> None:
     told = iter([Refusal(kind), Refusal(kind), STATUS])
     with FakeEngine(client.server._home, once(told)) as engine:
         client.call(1, "status")
         assert "codex 2" in client.text(1)
         assert len(engine.asked) == 3
+
+
+def test_a_memory_that_is_long_in_coming_is_waited_for_and_then_told(own_home: Path) -> None:
+    client = Client(own_home, limit_s=3.0)
+    said = "acme/kb is being fetched (3 of 90 MB)."
+
+    def fetching(method: str, params: dict[str, Any]) -> Any:
+        raise Refusal("fetching", said, "Ask again in a moment.")
+
+    with FakeEngine(own_home / ".funes", fetching) as engine:
+        began = time.monotonic()
+        client.call(1, "recall", query="slow", memory="acme/kb")
+        result = client.answer(1)["result"]
+        assert 0.5 < time.monotonic() - began < 5
+        assert len(engine.asked) > 2
+    assert result["isError"]
+    assert said in result["content"][0]["text"] and "Ask again" in result["content"][0]["text"]
 
 
 def test_an_engine_that_dies_over_a_call_is_asked_once_more(client: Client) -> None:
