@@ -29,7 +29,7 @@ from funes_ls.indexer.pipeline import (
     read_one,
     words_steps,
 )
-from funes_ls.indexer.progress import Cancelled, IndexEvent, Progress
+from funes_ls.indexer.progress import Cancelled, IndexEvent, Progress, never
 from funes_ls.indexer.redaction.base import Redaction
 from funes_ls.indexer.traces import TraceSource, Unit, units_of
 
@@ -50,6 +50,8 @@ STEP_S = 0.12
 _COMMIT_S = 2.0
 #: Waiting for something on another thread.
 _POLL_S = 0.05
+#: A pass waits so long for queries before it takes another step all the same.
+_MOST_BUSY_S, _BUSY_POLL_S = 0.5, 0.01
 #: More changed traces at once, or more new bytes in one, are read like those of a whole root.
 _MOST_UNITS = 40
 _MOST_BYTES = 8 << 20
@@ -73,8 +75,12 @@ class WordsWork:
         queued: "Queued",
         redaction: Callable[[], Redaction | None],
         exclusion: Callable[[], Exclusion],
+        busy: Cancelled = never,
     ) -> None:
-        """Write to `memory`; `queued` gets the ids of rows of touched traces."""
+        """Write to `memory`; `queued` gets the ids of rows of touched traces.
+
+        While `busy` says that a query is answered, whole roots wait, but not for long.
+        """
         self._memory = memory
         self._marks = marks
         self._thinking = thinking
@@ -82,6 +88,7 @@ class WordsWork:
         self._queued = queued
         self._redaction = redaction
         self._exclusion = exclusion
+        self._busy = busy
         self._half_read: Task | None = None
         self._read_apart: set[str] = set()
         self._committed_s = time.monotonic()
@@ -202,6 +209,7 @@ class WordsWork:
         yield 0.0
         if tasks:
             yield from self._scanner_ready(progress, cancelled)
+        is_owed = False
         steps = words_steps(
             tasks,
             self._memory,
@@ -212,6 +220,7 @@ class WordsWork:
             redaction=self._redaction(),
             exclusion=exclusion,
             slice_s=STEP_S,
+            interrupted=lambda: self._busy() and not is_owed,
         )
         try:
             with closing(steps):
@@ -222,6 +231,10 @@ class WordsWork:
                     if cancelled():
                         break
                     yield 0.0
+                    ends = time.monotonic() + _MOST_BUSY_S
+                    while self._busy() and not cancelled() and time.monotonic() < ends:
+                        yield _BUSY_POLL_S
+                    is_owed = self._busy()  # queries have had all the time until now
         finally:
             self._half_read = None
             self._read_apart.update(report.changed)

@@ -130,6 +130,7 @@ class Writer:
             queued=self.vectors.add_touched,
             redaction=self._redaction,
             exclusion=self._exclusion,
+            busy=self._busy,
         )
         self.vectors.forget()
         self._backfill.forget()

@@ -34,7 +34,7 @@ from funes_ls.indexer.ingest import (
 )
 from funes_ls.indexer.memory import Memory
 from funes_ls.indexer.model import TIERS, Chunk, Problem, path_text
-from funes_ls.indexer.progress import Cancelled, IndexEvent, Meter, Progress
+from funes_ls.indexer.progress import Cancelled, IndexEvent, Meter, Progress, never
 from funes_ls.indexer.readahead import ReadAhead, reading_ahead
 from funes_ls.indexer.redaction import record
 from funes_ls.indexer.redaction.base import Redaction
@@ -222,6 +222,7 @@ def words_steps(
     redaction: Redaction | None = None,
     exclusion: Exclusion = KEEP_ALL,
     slice_s: float = float("inf"),
+    interrupted: Cancelled = never,
 ) -> Generator[Task | None, None, None]:
     """Do what `run_words` does in steps; words are committed by who takes them.
 
@@ -238,6 +239,7 @@ def words_steps(
         redaction: Takes secrets out of what is read; None stores them.
         exclusion: What is kept out.
         slice_s: How long a step may take, about.
+        interrupted: Asked within a step whether to end it at once.
 
     Raises:
         ScannerError: nobody can tell what is a secret; nothing more was stored.
@@ -265,12 +267,13 @@ def words_steps(
                         if resume_state(task.unit, memory) != planned[task.unit.key]:
                             report.current += 1  # it was read meanwhile
                         elif big:
-                            yield from _sliced(reader.steps(task, ahead), task, slice_s)
+                            steps = reader.steps(task, ahead)
+                            yield from _sliced(steps, task, slice_s, interrupted)
                         else:
                             at_once(reader.steps(task, ahead))
                         done += 1
                         meter.advance(done)
-                        is_over = time.monotonic() - began >= slice_s
+                        is_over = time.monotonic() - began >= slice_s or interrupted()
                 yield None
 
 
@@ -285,12 +288,14 @@ def where(exc: BaseException) -> str:
     return f"{type(exc).__name__} at {file}:{trace.tb_lineno}"
 
 
-def _sliced(steps: Steps[Ingested], task: Task, slice_s: float) -> Generator[Task, None, None]:
+def _sliced(
+    steps: Steps[Ingested], task: Task, slice_s: float, interrupted: Cancelled
+) -> Generator[Task, None, None]:
     """Take steps and yield the task whenever a slice of time is over."""
     with closing(steps):
         began = time.monotonic()
         for _ in steps:
-            if time.monotonic() - began >= slice_s:
+            if time.monotonic() - began >= slice_s or interrupted():
                 yield task
                 began = time.monotonic()
 

@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -321,6 +322,35 @@ def test_old_vectors_wait_for_queries_but_not_for_ever(
         write(projects / "p" / "t.jsonl", [record("older", uuid="u3")])
         live.index.run(live.job(words_only=True)).result(DEADLINE_S)
         until(lambda: live.moved("older"))
+
+
+def test_a_pass_over_whole_roots_lets_queries_go_first_but_not_for_ever(
+    funes_home: Path, projects: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A question that comes ends the step under way; the next one waits until it is answered."""
+    monkeypatch.setattr(live_work, "_MOST_BUSY_S", 600.0)
+    for n in range(60):
+        write(projects / "p" / f"s{n}.jsonl", [record(f"old {n}", uuid=f"u{n}")])
+    busy = threading.Event()
+    read: list[int] = []
+
+    def watch(event: object) -> None:
+        if getattr(event, "phase", "") == "words":
+            read.append(1)
+            if len(read) == 5:
+                busy.set()
+
+    with living(funes_home, projects, busy=busy.is_set) as live:
+        handle = live.index.run(live.job(progress=watch, words_only=True))
+        until(lambda: len(read) >= 5)
+        time.sleep(0.3)
+        assert len(read) == 5
+        busy.clear()
+        until(lambda: len(read) > 5)
+        monkeypatch.setattr(live_work, "_MOST_BUSY_S", 0.01)
+        busy.set()
+        handle.result(DEADLINE_S)
+        assert live.found("old 59")[0] == "s59"
 
 
 def test_the_dataset_is_tidied_in_a_quiet_moment(
