@@ -315,8 +315,10 @@ class Watch:
     def _not_yet(self) -> MemoryStateError:
         done, total = (round((n or 0) / 1e6, 1) for n in self._progress)
         how_far = f" ({done:g} of {total:g} MB)" if total else ""
+        # Before anything has come it may well be a place that never answers.
+        is_coming = f"is being fetched{how_far}" if done or total else _SLOW
         return MemoryStateError(
-            f"{self.memory.spec.text} is being fetched{how_far}.",
+            f"{self.memory.spec.text} {is_coming}.",
             hint="Ask again in a moment.",
             kind="fetching",
         )

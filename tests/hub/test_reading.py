@@ -9,7 +9,7 @@ import pytest
 
 from funes_ls import protocol, service
 from funes_ls.hub import reading as remote_reading
-from funes_ls.indexer.errors import FunesError
+from funes_ls.indexer.errors import FunesError, MemoryStateError
 from funes_ls.indexer.settings import Settings, load_settings
 from funes_ls.memories import KeptOpen, Memories, OpenEachTime
 from funes_ls.retrieval.answers import RecallAnswer
@@ -348,6 +348,33 @@ def test_a_hub_that_never_answers_costs_one_question_a_moment(
         until(lambda: ask(kept).note == "")
     finally:
         kept.close()
+
+
+def test_what_has_not_begun_to_come_is_not_said_to_be_coming(
+    settings: Settings, hub_env: dict[str, str], published: Published, hub: FakeHub
+) -> None:
+    held = hub.hold("GET", f"/api/datasets/{NAME}$")
+    kept = KeptOpen(settings, hub_env)
+    try:
+        with pytest.raises(MemoryStateError) as told:
+            ask(kept)
+        assert (told.value.kind, told.value.message) == (
+            "fetching",
+            f"{NAME} has not answered yet.",
+        )
+        held.release()
+        until(lambda: is_there(kept))
+        assert sessions_in(ask(kept)) == {"alpha"}
+    finally:
+        kept.close()
+
+
+def is_there(kept: KeptOpen) -> bool:
+    try:
+        ask(kept)
+    except MemoryStateError:
+        return False
+    return True
 
 
 # Several at once

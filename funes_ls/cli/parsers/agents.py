@@ -55,7 +55,7 @@ def remove(commands: Commands) -> None:
 
 def _add_plan_options(parser: Parser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="only show what would change")
-    parser.add_argument("-y", "--yes", action="store_true", help="ask nothing")
+    parser.add_argument("-y", "--yes", action="store_true", help="do what is planned, unasked")
     add_json(parser)
 
 

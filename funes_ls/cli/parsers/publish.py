@@ -27,7 +27,12 @@ def push(commands: Commands) -> None:
     parser.add_argument(
         "--force-reindex", action="store_true", help="index all chunks over there, new or not"
     )
-    parser.add_argument("-y", "--yes", action="store_true", help="ask nothing")
+    parser.add_argument(
+        "-y",
+        "--yes",
+        action="store_true",
+        help="publish, unasked, also what everyone can read, or where nothing is this machine's",
+    )
     add_json(parser)
 
 
@@ -68,7 +73,9 @@ def unpublish(commands: Commands) -> None:
     )
     parser.add_argument("memory", type=filled, metavar="MEMORY", help=_MEMORY)
     parser.add_argument("--dry-run", action="store_true", help="only say what would go")
-    parser.add_argument("-y", "--yes", action="store_true", help="ask nothing")
+    parser.add_argument(
+        "-y", "--yes", action="store_true", help="take them back, unasked; that cannot be undone"
+    )
     add_json(parser)
 
 

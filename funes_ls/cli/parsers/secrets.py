@@ -32,7 +32,9 @@ def forget(commands: Commands) -> None:
         help="sessions that ended before it: 2026-03-01, 90d",
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would go")
-    parser.add_argument("-y", "--yes", action="store_true", help="ask nothing")
+    parser.add_argument(
+        "-y", "--yes", action="store_true", help="take them out, unasked; that cannot be undone"
+    )
     add_json(parser)
     add_no_engine(parser)
 
