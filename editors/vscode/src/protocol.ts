@@ -18,6 +18,19 @@ export interface Hit {
   text: string;
   neighbors: Neighbor[];
   get: string;
+  /** Other sessions that hold this very passage, and how often it stands again in its own. */
+  also_in?: string[];
+  repeats?: number;
+  /** Where its subject came up again later. */
+  revisited?: Revisit | null;
+}
+
+export interface Revisit {
+  how: string;
+  session_id: string;
+  turn_uuid: string;
+  ts: string;
+  path: string;
 }
 
 export interface Neighbor {
@@ -33,6 +46,8 @@ export interface RecallAnswer {
   note: string;
   legs: Record<string, string>;
   hits: Hit[];
+  /** Whether the passages are only what is nearest, and perhaps no answer. */
+  weak?: boolean;
 }
 
 export interface Session {

@@ -2,12 +2,16 @@
 import * as vscode from "vscode";
 import type { Connection } from "./connection";
 import { isCancelled, listed, said } from "./places";
-import type { Hit, Neighbor, RecallAnswer } from "./protocol";
-import { addressOf, age, harnessIcon, harnessWord, oneLine, visible, type Place } from "./text";
+import type { Hit, Neighbor, RecallAnswer, Revisit } from "./protocol";
+import { addressOf, age, copiesOf, harnessIcon, harnessWord, laterOf, oneLine, visible, type Place } from "./text";
 
 const MOST_TOOLTIP = 2000;
 
-export type RecallNode = { kind: "group"; title: string; hits: Hit[] } | { kind: "hit"; hit: Hit; place: Place } | { kind: "neighbor"; near: Neighbor; place: Place };
+export type RecallNode =
+  | { kind: "group"; title: string; hits: Hit[] }
+  | { kind: "hit"; hit: Hit; place: Place }
+  | { kind: "later"; hit: Hit; later: Revisit; place: Place }
+  | { kind: "neighbor"; near: Neighbor; place: Place };
 
 export class RecallView implements vscode.TreeDataProvider<RecallNode>, vscode.Disposable {
   query = "";
@@ -52,7 +56,7 @@ export class RecallView implements vscode.TreeDataProvider<RecallNode>, vscode.D
     try {
       const answer = await this.connection.stream<RecallAnswer, RecallAnswer>("funes/recall", { query }, take, running.token);
       const { length } = listed((answer as RecallAnswer | null)?.hits);
-      if (this.running === running) this.show(answer, length > 0 ? answer.note : vscode.l10n.t("Nothing of this was found."));
+      if (this.running === running) this.show(answer, length > 0 ? noteOf(answer) : vscode.l10n.t("Nothing of this was found."));
     } catch (error) {
       if (this.running === running) this.view.message = isCancelled(error) ? vscode.l10n.t("Stopped.") : said(error);
     } finally {
@@ -87,8 +91,12 @@ export class RecallView implements vscode.TreeDataProvider<RecallNode>, vscode.D
   getChildren(node?: RecallNode): RecallNode[] {
     if (node === undefined) return this.grouped ? groups(this.hits) : this.hits.map((hit) => this.node(hit));
     if (node.kind === "group") return node.hits.map((hit) => this.node(hit));
-    if (node.kind === "neighbor") return [];
-    return node.hit.neighbors.map((near) => ({ kind: "neighbor", near, place: { ...node.place, session: near.session_id, turn: near.turn_uuid } }));
+    if (node.kind !== "hit") return [];
+    const { hit, place } = node;
+    const near = hit.neighbors.map((one): RecallNode => ({ kind: "neighbor", near: one, place: { ...place, session: one.session_id, turn: one.turn_uuid } }));
+    const later = hit.revisited;
+    if (!later) return near;
+    return [{ kind: "later", hit, later, place: { ...place, session: later.session_id, turn: later.turn_uuid } }, ...near];
   }
 
   private node(hit: Hit): RecallNode {
@@ -104,6 +112,7 @@ export class RecallView implements vscode.TreeDataProvider<RecallNode>, vscode.D
       item.accessibilityInformation = { label: vscode.l10n.t("{0}, {1} passages", words(item), node.hits.length) };
       return item;
     }
+    if (node.kind === "later") return laterItem(node.hit, node.later, node.place);
     return node.kind === "hit" ? hitItem(node.hit, node.place) : neighborItem(node.near, node.place);
   }
 
@@ -120,16 +129,35 @@ function groups(hits: readonly Hit[]): RecallNode[] {
   return [...found.values()].map((all) => ({ kind: "group", title: all[0]?.title ?? "", hits: all }));
 }
 
+/** Returns what a person should know of an answer. */
+function noteOf(answer: RecallAnswer): string {
+  const weak = answer.weak ? vscode.l10n.t("Weak match: perhaps nothing here answers; these are the nearest passages.") : "";
+  return [weak, answer.note].filter(Boolean).join(" ");
+}
+
 function hitItem(hit: Hit, place: Place): vscode.TreeItem {
-  const more = hit.neighbors.length > 0 ? vscode.TreeItemCollapsibleState.Collapsed : vscode.TreeItemCollapsibleState.None;
+  const isMore = hit.neighbors.length > 0 || hit.revisited;
+  const more = isMore ? vscode.TreeItemCollapsibleState.Collapsed : vscode.TreeItemCollapsibleState.None;
   const item = new vscode.TreeItem(oneLine(hit.text) || vscode.l10n.t("(empty)"), more);
-  const about = [harnessWord(hit.harness), age(hit.age_s, vscode.l10n.t), oneLine(hit.title, 60)].filter(Boolean);
+  const marks = [laterOf(hit, Date.now(), vscode.l10n.t), ...copiesOf(hit, vscode.l10n.t)].filter(Boolean);
+  const about = [harnessWord(hit.harness), age(hit.age_s, vscode.l10n.t), marks[0] ?? "", oneLine(hit.title, 60)].filter(Boolean);
   item.description = about.join(" · ");
-  item.tooltip = visible(hit.text.slice(0, MOST_TOOLTIP));
+  item.tooltip = [visible(hit.text.slice(0, MOST_TOOLTIP)), ...marks].join("\n— ");
   item.iconPath = new vscode.ThemeIcon(harnessIcon(hit.harness));
   item.contextValue = "hit";
   item.command = opening(place);
-  item.accessibilityInformation = { label: `${hit.rank}. ${oneLine(hit.text)}, ${about.join(", ")}` };
+  item.accessibilityInformation = { label: `${hit.rank}. ${oneLine(hit.text)}, ${[...about, ...marks.slice(1)].join(", ")}` };
+  return item;
+}
+
+/** The turn in which what a passage is about came up again. */
+function laterItem(hit: Hit, later: Revisit, place: Place): vscode.TreeItem {
+  const item = new vscode.TreeItem(later.how === "file" ? vscode.l10n.t("Changed again later") : vscode.l10n.t("Said again later"));
+  item.description = laterOf(hit, Date.now(), vscode.l10n.t).split(" · ").slice(1).join(" · ");
+  item.iconPath = new vscode.ThemeIcon("history");
+  item.contextValue = "passage";
+  item.command = opening(place);
+  item.accessibilityInformation = { label: [words(item), item.description].filter(Boolean).join(", ") };
   return item;
 }
 

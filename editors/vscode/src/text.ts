@@ -49,6 +49,27 @@ export function ageOf(us: number | null | undefined, nowMs: number, t: Translate
   return us === null || us === undefined ? "" : age(nowMs / 1000 - us / 1e6, t);
 }
 
+/** What is known of a passage beside what it says. */
+export interface Known {
+  also_in?: readonly string[];
+  repeats?: number;
+  revisited?: { ts: string; path: string } | null;
+}
+
+/** Returns where the subject of a passage came up again, in a few words; "" where that is not known. */
+export function laterOf(hit: Known, nowMs: number, t: Translate): string {
+  if (!hit.revisited) return "";
+  const about = [age((nowMs - Date.parse(hit.revisited.ts)) / 1000, t), oneLine(hit.revisited.path, 60)].filter(Boolean);
+  return [t("came up again"), ...about].join(" · ");
+}
+
+/** Returns how often a passage stands elsewhere, in a few words for each kind of place. */
+export function copiesOf(hit: Known, t: Translate): string[] {
+  const others = hit.also_in?.length ?? 0;
+  const repeats = hit.repeats ?? 0;
+  return [others > 0 ? t("also in {0} other sessions", others) : "", repeats > 0 ? t("{0} more times in this one", repeats) : ""].filter(Boolean);
+}
+
 /** Returns the word for a harness: `claude_code` is `claude`. */
 export function harnessWord(harness: string): string {
   return oneLine(harness === "claude_code" ? "claude" : harness, 24);

@@ -81,6 +81,33 @@ suite("funes, with odd servers", () => {
       assert.strictEqual(parts.recall.view.message, "Nothing of this was found.");
     });
 
+    test("a weak match, copies and what came later are said, and what came later is opened", async () => {
+      const hit = {
+        ...{ rank: 1, session_id: "s1", turn_uuid: "t1", ts: "2026-01-01T00:00:00Z", harness: "codex", workdir: "", cwd: "/p", title: "Pumps" },
+        ...{ role: "user", block_type: "text", tool_name: null, text: "the valve sticks", neighbors: [], get: "funes get s1 t1", memory: "local" },
+        ...{ also_in: ["s2", "s3"], repeats: 1, revisited: { how: "passage", session_id: "s4", turn_uuid: "t9", ts: "2026-02-01T00:00:00Z", path: "", get: "" } },
+      };
+      const answer = { memory: "local", note: "One thing to know.", legs: {}, hits: [hit], weak: true };
+      await odd({ answers: { "funes/recall": answer } }).start();
+      await parts.recall.ask("valves");
+      assert.match(String(parts.recall.view.message), /^Weak match: .* One thing to know\.$/);
+      const [row] = parts.recall.getChildren();
+      assert.ok(row);
+      const { description, tooltip, read } = wordsOf(parts.recall.getTreeItem(row));
+      assert.match(description, /came up again · /);
+      for (const said of [/came up again/, /also in 2 other sessions/, /1 more times in this one/]) {
+        assert.match(tooltip, said);
+        assert.match(read, said);
+      }
+      const [later] = parts.recall.getChildren(row);
+      assert.ok(later?.kind === "later");
+      const place = parts.recall.getTreeItem(later);
+      assert.strictEqual(place.label, "Said again later");
+      assert.match(place.accessibilityInformation?.label ?? "", /^Said again later, /);
+      assert.match(JSON.stringify(place.command?.arguments), /turn\/s4\/t9/);
+      assert.deepStrictEqual(parts.recall.getChildren(later), []);
+    });
+
     test("words only, and what to know, are said", async () => {
       const memory = { memory: "local", state: "ready", sessions: 2, chunks: 9, words_only: 9, problems: 0, note: "There is no model." };
       await odd({ answers: { "funes/status": memory } }).start();
@@ -260,7 +287,7 @@ suite("funes, with odd servers", () => {
   suite("evil text", () => {
     const session = { session_id: EVIL, harness: EVIL, cwd: EVIL, workdir: EVIL, title: EVIL, started_us: 1, ended_us: 1, turns: 1, relation: EVIL, last_us: 1, passage: { text: EVIL, turn_uuid: EVIL } };
     const near = { session_id: EVIL, turn_uuid: EVIL, role: EVIL, block_type: EVIL, text: EVIL };
-    const hit = { ...session, rank: 1, turn_uuid: EVIL, ts: EVIL, age_s: 5, role: EVIL, block_type: EVIL, tool_name: EVIL, text: EVIL, neighbors: [near], get: EVIL, memory: EVIL };
+    const hit = { ...session, rank: 1, turn_uuid: EVIL, ts: EVIL, age_s: 5, role: EVIL, block_type: EVIL, tool_name: EVIL, text: EVIL, neighbors: [near], get: EVIL, memory: EVIL, also_in: [EVIL], repeats: 2, revisited: { how: EVIL, session_id: EVIL, turn_uuid: EVIL, ts: EVIL, path: EVIL } };
     const everywhere: Scenario = {
       funes: { protocol: EVIL },
       answers: {
@@ -289,7 +316,7 @@ suite("funes, with odd servers", () => {
       const rows = [...rowsOf(parts.recall), ...rowsOf(parts.sessions), ...rowsOf(parts.related)];
       parts.recall.grouped = false;
       const kinds = new Set(rows.map((one) => one.node.kind));
-      assert.deepStrictEqual([...kinds].sort(), ["group", "hit", "more", "neighbor", "passage", "session"]);
+      assert.deepStrictEqual([...kinds].sort(), ["group", "hit", "later", "more", "neighbor", "passage", "session"]);
       for (const { item } of rows) {
         const { label, tooltip: tip, description, read } = wordsOf(item);
         assert.ok(label.trim() && read.trim(), `${label}|${read}`);

@@ -31,6 +31,20 @@ test("ages", () => {
   assert.strictEqual(text.ageOf(null, 0, t), "");
 });
 
+test("what came up again later is said in a few words", () => {
+  const now = Date.parse("2026-03-04T00:00:00Z");
+  const revisited = { ts: "2026-03-01T00:00:00Z", path: "" };
+  assert.strictEqual(text.laterOf({ revisited }, now, t), "came up again · 3 d");
+  assert.strictEqual(text.laterOf({ revisited: { ...revisited, path: "src/\u202epump.py" } }, now, t), "came up again · 3 d · src/⟨U+202E⟩pump.py");
+  assert.strictEqual(text.laterOf({ revisited: { ts: "no date", path: "" } }, now, t), "came up again");
+  for (const none of [{}, { revisited: null }]) assert.strictEqual(text.laterOf(none, now, t), "");
+});
+
+test("copies are counted", () => {
+  assert.deepStrictEqual(text.copiesOf({ also_in: ["a", "b"], repeats: 3 }, t), ["also in 2 other sessions", "3 more times in this one"]);
+  for (const none of [{}, { also_in: [], repeats: 0 }]) assert.deepStrictEqual(text.copiesOf(none, t), []);
+});
+
 test("addresses are quoted, and read back", () => {
   assert.strictEqual(text.addressOf({ session: "a/b c", turn: "t'#?" }), "funes:/turn/a%2Fb%20c/t%27%23%3F.md");
   assert.strictEqual(text.addressOf({ session: "s", turn: "" }), "funes:/session/s.md");
