@@ -8,6 +8,7 @@ What was read once is only ever added to: a search goes on over the rows it bega
 are appended behind them. After rows have left, everything is read again.
 """
 
+import os
 import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,14 @@ from funes_ls.indexer.memory_freed import give_back
 from funes_ls.indexer.memory_ids import RowIds
 from funes_ls.indexer.model import Chunk
 
+#: Up to here every vector is held, where the machine has room; beyond, the dataset itself is asked.
+#: An index of its own finds less and takes longer, up to a million at least: docs/performance.md.
+MOST_HELD = 1_500_000
+#: Of the machine's memory vectors may take this share; what a row takes beside its vector, and what
+#: a machine has that does not tell.
+_SHARE = 1 / 6
+_ROW_BYTES = 64
+_USUAL_BYTES = 8 << 30
 _READ = ("id", "vector", "seq", "ts", *CODED)
 #: Rows that there is room for beyond those that are there, at least, and as a share of them. It
 #: takes addresses only, no memory, until it is used.
@@ -34,7 +43,7 @@ _BATCH_ROWS = 8192
 #: Rows whose numbers are made floats at once: few enough to stay near the processor.
 _BLOCK_ROWS = 2048
 #: So many rows are looked through by two threads; with fewer, handing over takes what it saves.
-_SHARED_FROM = 150_000
+_SHARED_FROM = 50_000
 #: Rows of which the best stands for all, when it is looked for what the best ones have at least.
 _GROUP_ROWS = 64
 #: What the first byte of a number leaves is told in this many steps.
@@ -180,7 +189,8 @@ class Held:
                 to = min(at + _BLOCK_ROWS, end)
                 part: Any = slice(at, to) if among is None else among[at:to]
                 block[: to - at] = self._first[part]
-                np.dot(block[: to - at], query, out=scores[at:to])
+                # No BLAS: its own threads get in the way of these, and take up to six times longer.
+                np.einsum("ij,j->i", block[: to - at], query, out=scores[at:to])
 
         if rows < _SHARED_FROM:
             look_through(0, rows)
@@ -240,6 +250,20 @@ class Held:
                 return False
             self._room.add(columns, vectors)
         return True
+
+
+def fits(dataset: Dataset) -> bool:
+    """Return whether all vectors of a dataset are to be held on this machine."""
+    room = _machine_bytes() * _SHARE / (2 * dataset.dim + _ROW_BYTES)
+    return dataset.count() <= min(MOST_HELD, room)
+
+
+@cache
+def _machine_bytes() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # Windows does not tell it this way
+        return _USUAL_BYTES
 
 
 def read_all(dataset: Dataset) -> Held:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from funes_ls.indexer.embedding_tokens import Basis
     from funes_ls.indexer.memory_held import Held, Moved
 
-#: Up to here every vector is held in memory; beyond, the dataset's own index is asked.
-MOST_HELD = 300_000
 #: Steps of a writer that are kept until a reader has seen them.
 _MOST_STEPS = 64
 #: States whose parts are kept for snapshots that are still to be taken of them.
@@ -104,10 +102,10 @@ class Parts:
         if self._held is not None or not read or self.dataset is None:
             return self._held
         with self._reading:
-            if self._held is None and self.dataset.count() <= MOST_HELD:
-                from funes_ls.indexer.memory_held import read_all
+            if self._held is None:
+                from funes_ls.indexer.memory_held import fits, read_all
 
-                self._held = read_all(self.dataset)
+                self._held = read_all(self.dataset) if fits(self.dataset) else None
         return self._held
 
 
@@ -393,7 +391,11 @@ class Shared:
 
     def _extended(self, mark: Mark, before: Parts, dataset: Dataset) -> "Held | None":
         held = before.held(read=False)
-        if held is None or dataset.count() > MOST_HELD:
+        if held is None:
+            return None
+        from funes_ls.indexer.memory_held import fits
+
+        if not fits(dataset):
             return None
         first, last = held.version, dataset.version
         steps = [step for step in self._steps if first < step.version <= last]

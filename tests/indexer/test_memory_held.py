@@ -139,3 +139,19 @@ def test_the_nearest_are_those_that_floats_tell(
         np.testing.assert_allclose(scores, expected, atol=3e-5)
         np.testing.assert_allclose(whole[places] @ query, expected, atol=3e-5)
         assert set(places.tolist()) <= set(allowed.tolist())
+
+
+def test_all_are_held_as_far_as_the_machine_has_room(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = dataset.count()
+    bytes_each = 2 * dataset.dim + memory_held._ROW_BYTES
+    monkeypatch.setattr(memory_held, "_machine_bytes", lambda: 6 * rows * bytes_each + 6)
+    assert memory_held.fits(dataset)
+    monkeypatch.setattr(memory_held, "_machine_bytes", lambda: 6 * rows * bytes_each - 6)
+    assert not memory_held.fits(dataset)
+    monkeypatch.undo()
+    assert memory_held._machine_bytes() > 1 << 28
+    assert memory_held.fits(dataset)
+    monkeypatch.setattr(memory_held, "MOST_HELD", rows - 1)
+    assert not memory_held.fits(dataset)
