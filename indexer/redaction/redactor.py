@@ -49,7 +49,7 @@ _BY_CHANCE = {
     "funes.cookie-file", "funes.path-key", "funes.mail-login", "funes.client-key", "funes.unseal",
     "funes.key-pair", "funes.cookie-record", "funes.link", "funes.told", "funes.printed",
     "funes.before-name", "funes.told-login", "funes.bracketed",
-    "funes.login-token", "funes.commented", "funes.session-cookie", "funes.shown",
+    "funes.begun", "funes.login-token", "funes.commented", "funes.session-cookie", "funes.shown",
     "funes.by-host", "funes.user-line", "funes.peer", "funes.coded", "funes.below",
 }  # fmt: skip
 _PASSWORDS = {
@@ -312,7 +312,7 @@ def _is_secret(value: str, before: str, rule: str, *, encoded: bool) -> bool:
     trimmed = value.rstrip(").,;:]}\"'")
     if rule in _BY_KEY:
         return judge.is_secret_of(trimmed, "secret: " if encoded else before)
-    if rule == "funes.prefixed" and judge.is_name(trimmed):
+    if rule in ("funes.prefixed", "funes.begun") and judge.is_name(trimmed):
         return False
     if _BEARER.search(before) and judge.is_bearer(trimmed):
         return True

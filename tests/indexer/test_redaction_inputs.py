@@ -145,6 +145,21 @@ def test_a_key_over_two_turns(projects: Path, funes_home: Path, index: Any) -> N
     clean(funes_home, *lines)
 
 
+def test_a_token_over_two_turns(projects: Path, funes_home: Path, index: Any) -> None:
+    first, second = token(), token()
+    sessions.write(
+        projects / "p" / "s1.jsonl",
+        [
+            said(f"export GITHUB_TOKEN={first[:24]}"),
+            said(first[24:], "u2"),
+            said(f"it prints\n{second[:28]}", "u3", role="assistant"),
+            said(f"{second[28:]}\nand ends", "u4", role="assistant"),
+        ],
+    )
+    index()
+    clean(funes_home, first[:24], second[:28])
+
+
 def test_in_names_of_tools_and_files(projects: Path, funes_home: Path, index: Any) -> None:
     secrets = [token() for _ in range(3)]
     sessions.write(

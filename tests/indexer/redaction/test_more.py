@@ -5,9 +5,11 @@ from collections import Counter
 import pytest
 
 from funes_ls.indexer.redaction.redactor import Redactor
+from tests.credentials import Source, github
 from tests.credentials_commands import commands
 from tests.credentials_files import kept
 from tests.credentials_more import PLACES, Sample, named, placed
+from tests.credentials_wide import prefixed
 from tests.harmless_more import harmless
 
 _SEEDS = (9, 20261204)
@@ -48,6 +50,19 @@ def test_files_that_keep_them_are_known(redactor: Redactor, seed: int) -> None:
     samples = list(kept(seed))
     assert len({one.kind for one in samples}) > 80
     assert len(left(redactor, samples)) <= 0.04 * len(samples)
+
+
+#: Kinds that nothing tells but their end, their length or a name.
+_WHOLE_ONLY = {"crates", "nuget", "terraform", "airtable", "twitter"}
+
+
+@pytest.mark.parametrize("seed", _SEEDS)
+def test_a_token_whose_end_is_in_another_turn_goes(redactor: Redactor, seed: int) -> None:
+    tokens = [one for kind, _, one in prefixed(Source(seed)) if kind not in _WHOLE_ONLY]
+    tokens += [github(Source(seed))]
+    shown = [token[: len(token) * 3 // 4] for token in tokens]
+    missed = [one for one in shown if one in redactor.text(f"I print it now:\n{one}").text]
+    assert len(missed) <= 1 < len(tokens) - 10
 
 
 @pytest.mark.parametrize("seed", [*_SEEDS, 5])
