@@ -1,8 +1,10 @@
 """Token vectors: kept beside the vectors of prose, made for older rows, gone with their rows."""
 
 import secrets
+import sqlite3
 import string
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -165,6 +167,29 @@ def test_a_damaged_file_is_dropped_and_made_anew(tmp_path: Path, damage: str) ->
         assert kept(memory, TALK) == ids(TALK)
         assert memory.token_state().is_whole
     assert model.with_tokens == len(TALK)
+
+
+@pytest.mark.parametrize("other", [1, 99])
+def test_those_of_another_format_are_not_read_and_made_anew(tmp_path: Path, other: int) -> None:
+    """Format 1 had no centre, so that its bytes mean something else."""
+    with writing(tmp_path) as memory:
+        embed(memory, TALK, tokens=True)
+    path = tmp_path / "memory" / TOKENS
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("DELETE FROM meta WHERE key = 'centre'")
+        db.execute(f"PRAGMA user_version = {other}")
+        db.commit()
+    reader = TokenReader(tmp_path / "memory")
+    assert reader.read([TALK[0].id], [TALK[0].text], stamp="test/words") is None
+    assert reader.state().chunks == 0
+    model = WordEmbedder()
+    with writing(tmp_path) as memory:
+        assert kept(memory, TALK) == set()
+        fill(memory, model)
+        assert kept(memory, TALK) == ids(TALK)
+    assert model.with_tokens == len(TALK)
+    assert reader.state().chunks == len(TALK)
+    reader.close()
 
 
 # Rows and theirs
