@@ -195,7 +195,9 @@ def test_forgetting(engines: Engines, projects: Path) -> None:
     assert [one["session_id"] for one in gone["sessions"]] == ["s1"]
     assert (gone["total"], gone["chunks"], gone["forgotten"], gone["pure"]) == (1, 1, True, True)
     assert recall("kettle") == []
-    assert funes("forget", "s1", "--yes").code == 2
+    again = funes("forget", "s1", "--yes")
+    assert again.code == 0 and "It was forgotten before." in again.out
+    assert funes("forget", "s9", "--yes").code == 2
 
 
 def test_forgetting_without_an_engine(projects: Path) -> None:
