@@ -119,6 +119,7 @@ def _warn_of_public(memory: str, private: bool | None) -> None:
 _DOUBTS: "Mapping[Doubt, str]" = {
     "strange": "{memory} holds nothing of this machine's sessions",
     "public": "{memory} is public, and nothing was published there from this machine yet",
+    "opened": "{memory} was private when this machine last published there, and is public now",
 }
 
 

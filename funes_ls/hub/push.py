@@ -111,8 +111,9 @@ class PushAnswer(Struct, kw_only=True):
 
 
 #: `strange`: the memory shares nothing with this one; `public`: all can read it, and nothing was
-#: published there from here before. Whether it is meant is asked with its name.
-Doubt = Literal["strange", "public"]
+#: published there from here before; `opened`: it was private when something was. Whether it is
+#: meant is asked with its name.
+Doubt = Literal["strange", "public", "opened"]
 Meant = Callable[[str, Doubt], bool]
 
 
@@ -219,8 +220,9 @@ class _Push:
         if not fresh.offsets:
             return []
         found: list[Doubt] = []
-        if head.private is False and receipts.read_receipt(self.home, self.spec) is None:
-            found.append("public")
+        before = receipts.read_receipt(self.home, self.spec)
+        if head.private is False and (before is None or before.private is not False):
+            found.append("opened" if before is not None and before.private else "public")
         if not fresh.shared and (known.ids or head.has_others):
             found.append("strange")
         return found
@@ -428,6 +430,7 @@ class _Push:
             pending=self.answer.pending,
             withheld=self.answer.withheld,
             card=known.card,
+            private=known.head.private,
         )
         receipts.save(self.home, self.spec, receipt, ids=known.ids, copy=copy)
 

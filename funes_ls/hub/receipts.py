@@ -39,6 +39,7 @@ class Receipt(Struct, kw_only=True):
         withheld: In how many blocks each rule found something.
         ids_digest: Of the ids of its rows.
         card: Its card then; None where it has one that is not ours to change.
+        private: Whether others could not read it then; None where that was not told.
     """
 
     memory: str
@@ -53,6 +54,7 @@ class Receipt(Struct, kw_only=True):
     withheld: dict[str, int] = {}
     ids_digest: str = ""
     card: str | None = None
+    private: bool | None = None
 
 
 def receipt_dir(home: Path, spec: MemorySpec) -> Path:

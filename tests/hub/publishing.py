@@ -1,12 +1,17 @@
 """What the tests of publishing share: sessions with and without secrets, and how they are sent."""
 
+import contextlib
+import io
 import secrets
 import string
+import sys
 from pathlib import Path
 from typing import Any
 
 import lancedb
+import pytest
 
+from funes_ls.cli import main
 from tests.e2e.cli import Ran, funes
 from tests.hub.fakehub import FakeHub
 from tests.sessions import record
@@ -82,6 +87,24 @@ def _rows(hub: FakeHub, tree: dict[str, Any]) -> list[tuple[str, str]]:
 def push_ran(*options: str, name: str = NAME) -> Ran:
     """Run `funes push` and return how it ended."""
     return funes("push", name, *options)
+
+
+class Person(io.StringIO):
+    """Somebody at a terminal who answers each question in turn."""
+
+    def isatty(self) -> bool:
+        """Return that it is one."""
+        return True
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, answers: str, *argv: str) -> tuple[int, str]:
+    """Run a command with somebody at its terminal; return the code and all that was said."""
+    said = Person()
+    monkeypatch.setattr(sys, "stdin", Person(answers))
+    monkeypatch.setattr(sys, "stderr", said)
+    with contextlib.redirect_stdout(said):
+        code = main(list(argv))
+    return code, said.getvalue()
 
 
 def push(*options: str, name: str = NAME) -> dict[str, Any]:

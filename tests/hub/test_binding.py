@@ -1,7 +1,5 @@
 """Agents that are bound to a memory elsewhere, and the pushes that come of it by themselves."""
 
-import contextlib
-import io
 import os
 import sys
 import time
@@ -12,12 +10,12 @@ import huggingface_hub.constants
 import pytest
 
 from funes_ls import hook
-from funes_ls.cli import main, push_later
+from funes_ls.cli import push_later
 from funes_ls.gate import process
 from funes_ls.hub import binding
 from tests.e2e.cli import Ran, funes, index
 from tests.hub.fakehub import FakeHub
-from tests.hub.publishing import NAME, push, talk, trace
+from tests.hub.publishing import NAME, asked, push, talk, trace
 from tests.sessions import append, write
 
 pytestmark = [
@@ -116,21 +114,9 @@ def test_a_memory_out_of_reach_is_bound_all_the_same(
     assert binding.bindings(funes_home) == {"hermes": NAME}
 
 
-class Person(io.StringIO):
-    """Somebody at a terminal who answers each question in turn."""
-
-    def isatty(self) -> bool:
-        return True
-
-
 def ask(monkeypatch: pytest.MonkeyPatch, answers: str) -> tuple[int, str]:
     """Give an agent the memory with somebody at the terminal; return the code and what was said."""
-    said = Person()
-    monkeypatch.setattr(sys, "stdin", Person(answers))
-    monkeypatch.setattr(sys, "stderr", said)
-    with contextlib.redirect_stdout(said):
-        code = main(["add", "hermes", "--no-index"])
-    return code, said.getvalue()
+    return asked(monkeypatch, answers, "add", "hermes", "--no-index")
 
 
 def test_a_memory_on_the_hub_is_offered(

@@ -1,17 +1,15 @@
 """What everyone can read is said to be public before anything leaves, whatever else is asked."""
 
-import contextlib
-import io
-import sys
 from pathlib import Path
 
 import huggingface_hub.constants
 import pytest
 
-from funes_ls.cli import main
+from funes_ls.cli import push_later
+from funes_ls.hub import binding
 from tests.e2e.cli import index
 from tests.hub.fakehub import FakeHub
-from tests.hub.publishing import NAME, push_ran, talk, trace
+from tests.hub.publishing import NAME, asked, push_ran, talk, trace
 from tests.sessions import append, write
 
 pytestmark = [
@@ -67,21 +65,9 @@ def test_of_a_private_dataset_nothing_is_said(hub: FakeHub) -> None:
     assert "PUBLIC" not in again.out + again.err
 
 
-class Person(io.StringIO):
-    """Somebody at a terminal who answers each question in turn."""
-
-    def isatty(self) -> bool:
-        return True
-
-
 def ask(monkeypatch: pytest.MonkeyPatch, answers: str) -> tuple[int, str]:
     """Push with somebody at the terminal; return the code and what was said."""
-    said = Person()
-    monkeypatch.setattr(sys, "stdin", Person(answers))
-    monkeypatch.setattr(sys, "stderr", said)
-    with contextlib.redirect_stdout(said):
-        code = main(["push", NAME])
-    return code, said.getvalue()
+    return asked(monkeypatch, answers, "push", NAME)
 
 
 def test_a_person_is_asked_before_the_first_publish_to_everyone(
@@ -109,3 +95,26 @@ def test_a_person_is_asked_nothing_of_a_private_dataset(
     hub.add_repo(NAME, private=True)
     code, said = ask(monkeypatch, "")
     assert code == 0 and f"Published to {NAME}: " in said
+
+
+def test_a_memory_that_was_opened_since_is_in_doubt_again(
+    hub: FakeHub, session: Path, funes_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.add_repo(NAME, private=True)
+    assert push_ran().code == 0
+    hub.repo(NAME).private = False
+    binding.bind(funes_home, "claude", NAME)
+    append(session, talk("s1", 2, start=3))
+    index()
+    push_later.main(NAME)  # as hooks do, which nobody watches
+    assert "declined" in (funes_home / "logs" / "push.log").read_text(encoding="utf-8")
+    ran = push_ran()
+    assert ran.code == 2 and "was private when this machine last published there" in ran.err
+    code, said = ask(monkeypatch, "\n")
+    assert code == 1 and "is public now. Publish to it?" in said
+    assert commits(hub) == 1
+    assert push_ran("--yes").code == 0 and commits(hub) == 2
+    append(session, talk("s1", 1, start=5))
+    index()
+    push_later.main(NAME)
+    assert commits(hub) == 3
