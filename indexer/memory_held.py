@@ -26,7 +26,7 @@ from funes_ls.indexer.memory_ids import RowIds
 from funes_ls.indexer.model import Chunk
 
 #: Up to here every vector is held, where the machine has room; beyond, the dataset itself is asked.
-#: An index of its own finds less and takes longer, up to a million at least: docs/performance.md.
+#: An index of its own takes ten times as long at 100,000 rows: docs/performance.md.
 MOST_HELD = 1_500_000
 #: Of the machine's memory vectors may take this share; what a row takes beside its vector, and what
 #: a machine has that does not tell.

@@ -142,9 +142,13 @@ class LineFacts:
         changed = self._changed.get(turn["session_id"], self._all_changed)
         return table.generation >= max(changed, self._all_changed)
 
-    def _placed(self, uri: str, line: int) -> tuple[Table, int] | None:
+    def _last(self, uri: str) -> Table | None:
+        """Return what was made out last of a document, whatever has become of it since."""
         kept = self._kept.get(uri)
-        table = _result(kept[2]) if kept and kept[2].done() else None
+        return _result(kept[2]) if kept and kept[2].done() else None
+
+    def _placed(self, uri: str, line: int) -> tuple[Table, int] | None:
+        table = self._last(uri)
         if table is None or not table.is_good:
             return None
         document = self.state(uri).document
@@ -168,7 +172,7 @@ class LineFacts:
             while (document := self.state(uri).document) is not None:
                 now = time.monotonic()
                 left = document.edited_at + _QUIET_S - now
-                if self._knows(uri) and self._ls.is_indexing and now < asked_at + _PASS_S:
+                if self._ls.is_indexing and self._knows(uri):
                     left = max(left, min(_QUIET_S, asked_at + _PASS_S - now))
                 if left <= 0:
                     await self.table(uri)
@@ -179,8 +183,7 @@ class LineFacts:
 
     def _knows(self, uri: str) -> bool:
         """Return whether there is something to tell of a document as it is."""
-        kept = self._kept.get(uri)
-        table = _result(kept[2]) if kept and kept[2].done() else None
+        table = self._last(uri)
         return table is not None and table.state.document is self.state(uri).document
 
     async def table(self, uri: str) -> Table | None:

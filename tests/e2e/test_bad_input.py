@@ -4,9 +4,6 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +14,7 @@ import pytest
 from funes_ls.indexer import dataset
 from funes_ls.indexer.catalog_schema import FORMAT
 from tests.e2e.cli import COMMAND, Ran, funes, funes_process, index, problems, recall, status
+from tests.e2e.disks import small_disk
 from tests.sessions import record, write
 from tests.tiny_model import tiny_model_dir
 
@@ -203,19 +201,6 @@ def test_a_foreign_dataset_is_named(projects: Path, funes_home: Path) -> None:
     (funes_home / "memory").mkdir(parents=True)
     lancedb.connect(funes_home / "memory").create_table("chunks", pa.table({"x": np.arange(3)}))
     refused(funes("index", "--yes"), code=1, names="chunks.lance", hint="Move it aside")
-
-
-@contextmanager
-def small_disk(place: Path, *options: str) -> Iterator[None]:
-    """Mount a small disk at a place, or skip where this user may not."""
-    place.mkdir(parents=True, exist_ok=True)
-    mount = ["mount", "-t", "tmpfs", "-o", ",".join(["size=2m", *options]), "tmpfs", str(place)]
-    if sys.platform != "linux" or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("this user may not mount a small disk")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 def test_a_full_disk_says_so_and_loses_nothing(projects: Path, funes_home: Path) -> None:

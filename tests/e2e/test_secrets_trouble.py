@@ -6,14 +6,13 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.credentials import Source, github
 from tests.e2e.cli import COMMAND, funes, index, recall, status, stored
+from tests.e2e.disks import small_disk
 from tests.e2e.engines import Engines, until, with_fault
 from tests.leftovers import traces_of, within
 from tests.sessions import append, record, write
@@ -158,25 +157,12 @@ def test_an_engine_that_runs_scrubs_while_it_answers(
         others_are_whole(own_home / ".funes")
 
 
-@contextmanager
-def disk(place: Path, size_mb: int) -> Iterator[None]:
-    """Mount a disk of some size at a place, or skip where this user may not."""
-    place.mkdir(parents=True, exist_ok=True)
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size_mb}m", "tmpfs", str(place)]
-    if sys.platform != "linux" or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("this user may not mount a small disk")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
-
-
 @pytest.mark.parametrize("command", [("scrub",), ("forget", "s1", "--yes")], ids=lambda one: one[0])
 def test_a_full_disk_is_told_and_loses_nothing(
     own_home: Path, projects: Path, command: tuple[str, ...]
 ) -> None:
     home, token = own_home / ".funes", github(Source(10))
-    with disk(home, 64):
+    with small_disk(home, megabytes=64):
         history(projects, token)
         filler = home / "filler"
         with pytest.raises(OSError), filler.open("wb") as file:
